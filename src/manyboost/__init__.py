@@ -1,0 +1,9 @@
+"""ManyBoost: multi-class boosting behind scikit-learn's API, on one fast and exact tree core."""
+
+from manyboost.algorithms.adaboost_mh import AdaBoostMHClassifier
+from manyboost.algorithms.piboost import PIBoostClassifier
+from manyboost.algorithms.rebel import RebelClassifier
+from manyboost.algorithms.samme import SAMMEClassifier
+
+__version__ = "0.1.0"
+__all__ = ["AdaBoostMHClassifier", "PIBoostClassifier", "RebelClassifier", "SAMMEClassifier"]

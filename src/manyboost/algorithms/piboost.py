@@ -1,0 +1,141 @@
+"""PIBoost: Fernandez-Baldera and Baumela (2014), Algorithm 2; binary trees that part sets of classes.
+
+    paper                                     here
+    S, a set of s of the K labels             row of masks; S and its complement are one separator
+    f^S(x), "in S" or "not in S"              leaves.label, 1 inside and 0 outside
+    w^S, weights of their own for each S      state W[j], (n,)
+    A1, A2   weight in S, not in S            A1, A2
+    e1, e2   weight mistaken in S, not in S   e1, e2
+    beta = s (K-s) (K-1) log R                beta; log R = u, the root of maths.steps.separator_root          (Lemma 1)
+    y^S = 1/s in S, -1/(K-s) elsewhere        the decoder: columns are beta f^S, summed over rounds for each S
+    w <- w R^{+-(K-s)} in S, R^{+-s} else     update: a mistaken row grows, the other shrinks                  (2e)
+
+A small set costs more when missed. The paper grows trees by the plain error; its stage loss prefers ``(K-s) e1 + s e2``
+(``learner_weights="cost"``), because Lemma 1 drops two factors that differ unless s = K/2. When both errors vanish no finite root exists and the step is
+cut off at an error of 1e-6; a separator whose tree mistakes no row has nothing more to learn and is posed no more. A negative edge gives a negative beta, which turns the tree round.
+
+Probabilities: h^S is least at a multiple of the logit of P(S). For single classes these are normalised. For other sets the scores F decide,
+``probability="scores"`` (softmax of F, calibrated), or the class probabilities most likely to give those of the sets (``"separators"``, by
+expectation maximisation), which then decide as well, so that ``predict`` always agrees with ``predict_proba``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyboost.estimator import BoostingClassifier
+from manyboost.maths.codes import Masks, separator_codes, separators, without_complements
+from manyboost.maths.links import couple_separators, separator_probability, softmax
+from manyboost.maths.steps import separator_root
+from manyboost.maths.weights import Weights
+from manyboost.parameters import anything, choice, integer
+from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
+from manyboost.trees.criteria import GINI_CRITERION
+from manyboost.trees.statistics import Statistics
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PIBoostClassifier(BoostingClassifier):
+    """Boosting with partially informative weak learners: every round grows one binary tree for each separator.
+
+    Parameters
+    ----------
+    separators : "singles", "pairs", "all", or list of sets of classes
+        Single classes; single classes and pairs; every set; or the given ones. A set and its complement are the same separator.
+    learner_weights : {"published", "cost"}
+        Grow by the paper's plain error, or by the error weighted as the stage loss weighs it.
+    probability : {"scores", "separators"}
+        What probabilities and decisions come from when separators are more than single classes.
+
+    References
+    ----------
+    Fernandez-Baldera, Baumela: Multi-class boosting with asymmetric binary weak-learners. Pattern Recognition 47 (2014).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from manyboost import PIBoostClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> PIBoostClassifier(n_estimators=10, max_depth=2, random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    separators: Any = anything("singles")
+    learner_weights: str = choice("published", "published", "cost")
+    probability: str = choice("scores", "scores", "separators")
+    n_estimators: int = integer(100, low=1)
+    max_depth: int | None = integer(5, low=1, none="no limit")
+
+    def masks(self, K: int) -> Masks:
+        """The separators, (number of them, K)."""
+        if isinstance(self.separators, str):
+            if self.separators not in ("singles", "pairs", "all"):
+                raise ValueError(f"separators={self.separators!r} is not allowed; give 'singles', 'pairs', 'all' or a list of sets of classes.")
+            return separators(self.separators, K)
+        labels = self.classes_.tolist()
+        sets = []
+        for given in self.separators:
+            unknown = [label for label in given if label not in labels]
+            if unknown or not 0 < len(set(given)) < K:
+                raise ValueError(f"separators holds {given!r}; each must be some but not all of the classes {labels}.")
+            sets.append([labels.index(label) for label in given])
+        if not sets:
+            raise ValueError("separators is empty; give at least one set of classes, or 'singles'.")
+        return without_complements(sets, K)
+
+    def decoder(self, K: int) -> Floats:
+        return separator_codes(self.masks(K))
+
+    def start(self, task: Task) -> Weights:
+        return Weights.of(np.tile(task.weight, (len(self.masks(task.K)), 1)), each_row=True)
+
+    def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
+        problems = []
+        for j, S in enumerate(self.masks(task.K)):
+            if not W.values[j].any():
+                continue
+            inside, s = S[task.y], int(S.sum())
+            plain = Statistics.of_labels(inside, W.values[j], 2)
+            by_cost = self.learner_weights == "cost"
+            grown = Statistics.of_labels(inside, W.values[j] * np.where(inside, task.K - s, s), 2) if by_cost else plain
+            problems.append(Problem(grown, GINI_CRITERION, plain if by_cost else None, column=j, tag=S))
+        return problems
+
+    def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
+        K, s, sums = task.K, int(problem.tag.sum()), leaves.sums
+        f = np.where(leaves.label == 1, 1.0, -1.0)
+        A2, A1 = sums.sum(axis=0)
+        if A1 <= 0 or A2 <= 0:
+            return Refusal("a separator has all the weight on one side")
+        e1, e2 = float(sums[f < 0, 1].sum()), float(sums[f > 0, 0].sum())
+        u, clipped = separator_root(s, K, float(A1), e1, float(A2), e2)
+        if u == 0:
+            return Refusal("no tree is better than chance")
+        beta = s * (K - s) * (K - 1) * u
+        return Answer((beta * f)[:, None], beta, clipped)
+
+    def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
+        values = W.values.copy()
+        for gain in gains:
+            S, j = gain.problem.tag, gain.problem.column
+            s, K = int(S.sum()), task.K
+            margin = np.where(S, 1 / (s * (K - 1)), -1 / ((K - s) * (K - 1)))  # <c_l, y^S> / K, eq. (5)
+            factor = gain.at_classes(np.exp(-gain.vectors * margin), task.y)
+            values[j] *= factor if factor.max() >= 1 else 0.0  # no row mistaken: S has nothing more to learn
+        return W.updated(values)
+
+    def link(self, columns: Floats) -> Floats:
+        masks = self.masks(len(self.classes_))
+        sizes, K = masks.sum(axis=1), masks.shape[1]
+        if self.probability == "separators" or self._each_class_alone(masks):
+            inside = separator_probability(columns, sizes, K)
+            return couple_separators(inside, masks) if not self._each_class_alone(masks) else inside / inside.sum(axis=1, keepdims=True)
+        return softmax(columns @ separator_codes(masks))
+
+    @staticmethod
+    def _each_class_alone(masks: Masks) -> bool:
+        return masks.shape[0] == masks.shape[1] and bool((masks.sum(axis=1) == 1).all())

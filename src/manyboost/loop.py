@@ -1,0 +1,292 @@
+"""The one boosting loop.
+
+Each round: the algorithm poses problems, a tree is grown for each, the algorithm says what the leaves add, the rows' state is updated. The
+random numbers of round t are a function of (seed, t), so a fit can be taken up where an earlier one ended, bit for bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
+from manyboost.rows import add_leaf_vectors, error_weight
+from manyboost.trees.binning import Binning, Table
+from manyboost.trees.exact_sums import sum_leaves
+from manyboost.trees.forest import Forest
+from manyboost.trees.growing import Grower, GrowthLimits, Tree
+from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
+from manyboost.trees.random_numbers import seed_of
+from manyboost.trees.sampling import draw_by_weight, draw_uniformly
+
+
+class Algorithm(Protocol):
+    """The four questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
+
+    def start(self, task: Task) -> Any: ...
+    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Sequence[Problem]: ...
+    def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal: ...
+    def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any: ...
+    def loss(self, task: Task, state: Any) -> float: ...
+    def enough(self, task: Task, loss: float) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the loop is told by the user."""
+
+    n_estimators: int
+    learning_rate: float
+    limits: GrowthLimits
+    subsample: float
+    sampling: str
+    prune: str | None
+    seed: int
+    n_iter_no_change: int
+    tol: float
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows kept aside."""
+
+    table: Table
+    y: NDArray[np.intp]
+    weight: Floats
+
+
+@dataclass
+class Threads:
+    """Threads for one fit; ``pool`` is None for one thread."""
+
+    n: int
+    pool: ThreadPoolExecutor | None
+
+    @classmethod
+    @contextmanager
+    def of(cls, n: int) -> Iterator[Threads]:
+        if n == 1:
+            yield cls(1, None)
+            return
+        with ThreadPoolExecutor(n) as pool:
+            yield cls(n, pool)
+
+    def map(self, function: Callable[..., Any], items: Any) -> Any:
+        return map(function, items) if self.pool is None else self.pool.map(function, items)
+
+
+@dataclass
+class Boosted:
+    """What the loop made."""
+
+    forest: Forest
+    columns: Floats  # of the training rows
+    history: dict[str, list[float]] = field(default_factory=dict)
+    stop_reason: str = ""
+    n_clipped: int = 0
+    validation_columns: Floats | None = None
+
+
+HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "seconds")
+
+
+class _Trees:
+    """Grows the trees of a round, several at a time where there are several."""
+
+    def __init__(self, table: Table, keys: NDArray[np.uint64], settings: Settings, threads: Threads):
+        self.table, self.keys, self.settings, self.threads = table, keys, settings, threads
+        self.alone = Grower(table, settings.limits, threads.pool, threads.n)
+        self.growers: SimpleQueue[Grower] = SimpleQueue()
+        for _ in range(threads.n):
+            self.growers.put(Grower(table, settings.limits))
+
+    def grow_all(self, problems: Sequence[Problem], round_: int) -> list[tuple[Tree, NDArray[np.int32], Leaves]]:
+        if len(problems) == 1 or self.threads.n == 1:
+            return [self._grow(self.alone, problem, seed_of(self.settings.seed, round_, at)) for at, problem in enumerate(problems)]
+
+        def grow(item: tuple[int, Problem]) -> tuple[Tree, NDArray[np.int32], Leaves]:
+            grower = self.growers.get()
+            try:
+                return self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0]))
+            finally:
+                self.growers.put(grower)
+
+        return list(self.threads.map(grow, list(enumerate(problems))))
+
+    def _grow(self, grower: Grower, problem: Problem, seed: int) -> tuple[Tree, NDArray[np.int32], Leaves]:
+        statistics, settings = problem.statistics, self.settings
+        rows = None
+        if settings.subsample < 1.0 and settings.sampling == "uniform":
+            rows = draw_uniformly(self.keys, settings.subsample, seed)
+        elif settings.sampling == "weight":
+            rows = draw_by_weight(statistics, settings.subsample, seed)
+            statistics = statistics.per_unit_weight()
+        tree, leaf = grower.grow(statistics, problem.criterion, seed, rows)
+        if settings.prune is not None:
+            if statistics.n_dense or not statistics.n_labels:
+                raise ValueError(
+                    f"prune={settings.prune!r} needs trees whose leaves vote for a label; this algorithm's leaves hold vectors. Use prune=None."
+                )
+            if settings.prune == "merge":
+                tree = merge_equal_leaves(tree)
+            else:
+                drawn = np.arange(self.table.n_rows, dtype=np.int32) if rows is None else rows
+                tree = prune_by_cost_complexity(
+                    tree, self.table, statistics, drawn, seed, lambda part: grower.grow(statistics, problem.criterion, seed, part)[0]
+                )
+            leaf = tree.leaves_of(self.table)
+        summed = problem.summed
+        if problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None:
+            sums = tree.sums[tree.is_leaf]  # grown on all rows on the fine grid: these are the exact sums
+        else:
+            sums = sum_leaves(summed, leaf, tree.n_leaves)
+        # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
+        said = tree.sums[tree.is_leaf] if statistics.n_labels else sums
+        votes = said[:, statistics.n_dense :] if statistics.n_labels else said[:, summed.n_dense :]
+        label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
+        return tree, leaf, Leaves(sums, label)
+
+
+def boost(
+    algorithm: Algorithm,
+    task: Task,
+    table: Table,
+    keys: NDArray[np.uint64],
+    binning: Binning,
+    decoder: Floats | None,
+    n_columns: int,
+    settings: Settings,
+    threads: Threads,
+    *,
+    validation: Validation | None = None,
+    earlier: Boosted | None = None,
+    after_round: Callable[[int, dict[str, float], Callable[[], Forest]], bool] | None = None,
+) -> Boosted:
+    """Boost until a rule says stop.
+
+    Parameters
+    ----------
+    decoder : (C, K) what a column means for the K scores; None when the columns are the scores
+    validation : rows on which the error is watched; the rounds after the best one are dropped when it ends the fit
+    earlier : what an earlier fit on the same rows made, to go on from
+    after_round : told the number of the round, its history and a way to the forest so far; True stops
+    """
+    trees = _Trees(table, keys, settings, threads)
+    state = algorithm.start(task)
+    columns = np.zeros((len(task.y), n_columns))
+    watched = None if validation is None else np.zeros((len(validation.y), n_columns))
+    out = Boosted(Forest.empty(n_columns), columns, {name: [] for name in HISTORY}, validation_columns=watched)
+    first = 0
+    if earlier is not None:
+        out.forest, out.n_clipped = earlier.forest, earlier.n_clipped
+        out.history = {name: list(earlier.history[name]) for name in HISTORY}
+        first = out.forest.n_rounds
+        state = _replay(algorithm, task, table, validation, out, settings.seed, state)
+    grown: list[tuple[Tree, Floats, int, int]] = []
+
+    def scores(of: Floats) -> Floats:
+        return of if decoder is None else of @ decoder
+
+    for round_ in range(first, settings.n_estimators):
+        began = time.perf_counter()
+        problems = list(algorithm.pose(task, state, round_generator(settings.seed, round_)))
+        gains, answers, refusals = [], [], []
+        for problem, (tree, leaf, leaves) in zip(problems, trees.grow_all(problems, round_), strict=True):
+            answer = algorithm.step(task, problem, leaves)
+            if isinstance(answer, Refusal):
+                refusals.append(answer.reason)
+                continue
+            vectors = settings.learning_rate * answer.vectors
+            grown.append((tree, vectors, problem.column, round_))
+            gains.append(Gain(problem, vectors, leaf))
+            answers.append(answer)
+            add_leaf_vectors(columns, vectors, leaf, problem.column)
+            if validation is not None and watched is not None:
+                add_leaf_vectors(watched, vectors, tree.leaves_of(validation.table), problem.column)
+        if not gains:
+            out.stop_reason = refusals[0] if refusals else "no problem was left to solve"
+            break
+        state = algorithm.update(task, state, gains)
+        row = {
+            "loss": algorithm.loss(task, state),
+            "training_error": error_weight(scores(columns), task.y, task.weight),
+            "validation_error": np.nan,
+            "step": float(np.mean([answer.size for answer in answers])),
+            "n_trees": float(len(gains)),
+            "seconds": time.perf_counter() - began,
+        }
+        if validation is not None and watched is not None:
+            row["validation_error"] = error_weight(scores(watched), validation.y, validation.weight) / float(validation.weight.sum())
+        for name in HISTORY:
+            out.history[name].append(row[name])
+        out.n_clipped += sum(answer.clipped for answer in answers)
+        asked = after_round is not None and after_round(round_, row, lambda: out.forest.extended(grown, binning))
+        out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
+        if out.stop_reason:
+            break
+    else:
+        out.stop_reason = f"all {settings.n_estimators} rounds were made"
+    out.forest = out.forest.extended(grown, binning)
+    return out
+
+
+def round_generator(seed: int, round_: int) -> np.random.Generator:
+    """The random numbers of a round."""
+    return np.random.default_rng([seed, round_])
+
+
+def _stop_reason(
+    algorithm: Algorithm, task: Task, loss: float, answers: Sequence[Answer], asked: bool, errors: list[float], settings: Settings,
+    validation: Validation | None,
+) -> str:  # fmt: skip
+    for answer in answers:
+        if answer.stop:
+            return answer.stop
+    if asked:
+        return "a callback asked to stop"
+    if not np.isfinite(loss):
+        return "the loss is no longer finite"
+    if reason := algorithm.enough(task, loss):
+        return reason
+    if validation is not None:
+        best = best_round(errors, settings.tol)
+        if len(errors) - 1 - best >= settings.n_iter_no_change:
+            return f"the validation error has not fallen for {settings.n_iter_no_change} rounds"
+    return ""
+
+
+def best_round(errors: Sequence[float], tol: float) -> int:
+    """The round after which the error no longer fell by more than ``tol``."""
+    best = 0
+    for at, error in enumerate(errors):
+        if error < errors[best] - tol:
+            best = at
+    return best
+
+
+def _replay(
+    algorithm: Algorithm, task: Task, table: Table, validation: Validation | None, out: Boosted, seed: int, state: Any
+) -> Any:
+    """Bring state and columns to where the forest ends, by the same operations that the earlier fit made."""
+    watched = [] if validation is None else list(out.forest.replay(validation.table))
+    gains: list[Gain] = []
+    problems: dict[int, Problem] = {}
+    current = -1
+    for at, (round_, column, vectors, leaf) in enumerate(out.forest.replay(table)):
+        if round_ != current:
+            state = algorithm.update(task, state, gains) if gains else state
+            gains, current = [], round_
+            problems = {problem.column: problem for problem in algorithm.pose(task, state, round_generator(seed, round_))}
+        gains.append(Gain(problems[column], vectors, leaf))
+        add_leaf_vectors(out.columns, vectors, leaf, column)
+        if out.validation_columns is not None:
+            add_leaf_vectors(out.validation_columns, vectors, watched[at][3], column)
+    return algorithm.update(task, state, gains) if gains else state

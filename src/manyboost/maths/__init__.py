@@ -1,0 +1,1 @@
+"""Codes, links, steps and weights: plain functions of arrays."""

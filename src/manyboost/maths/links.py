@@ -1,0 +1,68 @@
+"""From scores to probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logit
+from scipy.special import softmax as _softmax
+
+from manyboost.maths.codes import Masks
+
+Floats = NDArray[np.float64]
+MAX_STEPS = 200
+
+
+def softmax(scores: Floats) -> Floats:
+    """Proportional to the exponential of the scores."""
+    return np.asarray(_softmax(scores, axis=1))
+
+
+def normalised_sigmoid(scores: Floats) -> Floats:
+    """Proportional to the sigmoid of the scores, also where all of them vanish."""
+    # ln sigma(x) = -ln(1 + e^-x); its softmax divides by the sum without underflow
+    return softmax(-np.logaddexp(0.0, -scores))
+
+
+def couple_separators(inside: Floats, masks: Masks) -> Floats:
+    """Class probabilities from those of sets of classes, by expectation maximisation.
+
+    ``inside`` (n, G) is the probability that the class is in the set. Each step raises the likelihood and keeps the sum at one.
+    """
+    n_sets, K = masks.shape
+    p = np.full((len(inside), K), 1.0 / K)
+    member = masks.astype(float)
+    for _ in range(MAX_STEPS):
+        mass = np.clip(p @ member.T, 1e-300, None)
+        rest = np.clip(p @ (1 - member).T, 1e-300, None)
+        new = p / n_sets * ((inside / mass) @ member + ((1 - inside) / rest) @ (1 - member))
+        change = np.abs(new - p).max(initial=0.0)
+        p = new / new.sum(axis=1, keepdims=True)
+        if change < 1e-10:
+            break
+    return p
+
+
+def separator_probability(h: Floats, sizes: NDArray[np.integer], K: int) -> Floats:
+    """The probability of each separator, of whose size s its score h is the population minimum."""
+    s = sizes.astype(float)
+    return np.asarray(expit(K * h / (s * (K - s) * (K - 1)) + logit(s / K)))
+
+
+def log_loss(probability: Floats, y: NDArray[np.integer], weight: Floats) -> float:
+    """The weighted mean of the negative log-probability of the true class."""
+    tiny = np.finfo(float).tiny
+    return float(-(np.log(np.maximum(probability[np.arange(len(y)), y], tiny)) * weight).sum() / weight.sum())
+
+
+def best_temperature(probability_at: Callable[[float], Floats], y: NDArray[np.integer], weight: Floats) -> float:
+    """The factor of the scores that gives the least log-loss; ``probability_at(factor)`` are the probabilities."""
+    found = minimize_scalar(
+        lambda log_factor: log_loss(probability_at(float(np.exp(log_factor))), y, weight),
+        bounds=(-9.0, 4.0), method="bounded", options={"xatol": 1e-4},
+    )  # fmt: skip
+    return float(np.exp(found.x))
+

@@ -1,0 +1,57 @@
+"""Steps: how far to go along a weak learner."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+Floats = NDArray[np.float64]
+KAPPA = 1e-6  # errors below this count as none, and above one minus this as all
+
+
+def half_log_odds(right: Floats, wrong: Floats, smoothing: float | Floats = 0.0) -> Floats:
+    """Half the log-odds of the weight that is right against the weight that is wrong."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 0.5 * np.log((right + smoothing) / (wrong + smoothing))
+
+
+def clipped_error(error: float) -> tuple[float, bool]:
+    """The error kept in [kappa, 1 - kappa], and whether that changed it."""
+    kept = float(np.clip(error, KAPPA, 1 - KAPPA))
+    return kept, kept != error
+
+
+def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -> tuple[float, bool]:
+    """The u = ln R of PIBoost's polynomial, and whether it was cut off because no finite one exists.
+
+    g(u) = (K-s) (e1 e^{(K-s)u} - (A1-e1) e^{-(K-s)u}) + s (e2 e^{su} - (A2-e2) e^{-su}) rises in u; its root lies between the roots of
+    its two parts. The polynomial itself is never expanded.
+    """
+    r = K - s
+    cap = 0.5 * float(np.log((1 - KAPPA) / KAPPA)) / r
+    total = A1 + A2
+    if e1 + e2 <= KAPPA * total:
+        return cap, True
+    if A1 - e1 + A2 - e2 <= KAPPA * total:
+        return -cap, True
+
+    def slope(u: float) -> float:
+        return float(
+            r * (e1 * np.exp(r * u) - (A1 - e1) * np.exp(-r * u)) + s * (e2 * np.exp(s * u) - (A2 - e2) * np.exp(-s * u))
+        )
+
+    ends = []
+    for good, bad, rate in ((A1 - e1, e1, r), (A2 - e2, e2, s)):
+        if good > 0 and bad > 0:
+            ends.append(float(np.log(good / bad)) / (2 * rate))
+    low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
+    width = 1.0 / r
+    while slope(low) > 0:
+        low, width = low - width, 2 * width
+    width = 1.0 / r
+    while slope(high) < 0:
+        high, width = high + width, 2 * width
+    if low == high or slope(low) == 0:
+        return low, False
+    return float(brentq(slope, low, high, xtol=1e-15, rtol=4 * np.finfo(float).eps)), False

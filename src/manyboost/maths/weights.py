@@ -1,0 +1,45 @@
+"""Weights that are multiplied round after round and never run out of range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+RANGE = 200  # binary orders of magnitude
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Non-negative weights, kept up to a power of two.
+
+    A power of two changes no bit of a weight's fraction, so rescaling cannot change a model, and needs no sum. ``values * 2**exponent`` are
+    the weights proper, whose total is the algorithm's loss. ``exponent`` has one entry, or one for each row of ``values``.
+    """
+
+    values: Floats
+    exponent: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: Floats, each_row: bool = False) -> Weights:
+        return cls(values, np.zeros(len(values) if each_row else 1, np.int64))
+
+    def updated(self, values: Floats) -> Weights:
+        """New values on the same scale, brought back into range if they are about to leave it."""
+        if len(self.exponent) == 1:
+            shift = np.array([np.frexp(values.max(initial=0.0))[1]], np.int64)
+        else:
+            shift = np.frexp(values.max(axis=1))[1].astype(np.int64)
+        if not (np.abs(shift) > RANGE).any():
+            return Weights(values, self.exponent)
+        shift = np.where(np.abs(shift) > RANGE, shift, 0)
+        scaled = np.ldexp(values, -shift if len(shift) == 1 else -shift[:, None])
+        return Weights(scaled, self.exponent + shift)
+
+    def total(self) -> float:
+        """The total of the weights proper."""
+        if len(self.exponent) == 1:
+            return float(np.ldexp(self.values.sum(), int(self.exponent[0])))
+        return float(np.ldexp(self.values.sum(axis=1), self.exponent).sum())

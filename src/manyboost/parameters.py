@@ -1,0 +1,92 @@
+"""Parameters as dataclass fields that know what values they allow and say so in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+Check = Callable[[Any], str | None]
+
+
+def _parameter(default: Any, check: Check) -> Any:
+    return field(default=default, metadata={"check": check})
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and bool(np.isfinite(float(value)))
+
+
+def integer(default: int | None, *, low: int, high: int | None = None, none: str | None = None) -> Any:
+    """A whole number in [low, high]; ``none`` says what None means, where it is allowed."""
+    span = f"of at least {low}" if high is None else f"between {low} and {high}"
+    wanted = f"a whole number {span}" + (f", or None ({none})" if none else "")
+
+    def check(value: Any) -> str | None:
+        fine = (none and value is None) or (_is_integer(value) and low <= value and (high is None or value <= high))
+        return None if fine else wanted
+
+    return _parameter(default, check)
+
+
+def number(default: float, *, low: float, high: float = np.inf, open_low: bool = False, open_high: bool = False) -> Any:
+    """A finite number between two bounds."""
+    wanted = f"a number {'above' if open_low else 'of at least'} {low:g}"
+    if np.isfinite(high):
+        wanted += f" and {'below' if open_high else 'at most'} {high:g}"
+
+    def check(value: Any) -> str | None:
+        fine = _is_number(value) and (low < value or (not open_low and value == low)) and (value < high or (not open_high and value == high))
+        return None if fine else wanted
+
+    return _parameter(default, check)
+
+
+def count_or_fraction(default: int | float, *, low: int) -> Any:
+    """A count of rows, or a fraction of them in (0, 1)."""
+    wanted = f"a whole number of at least {low} (rows) or a fraction between 0 and 1 (of the rows a tree is grown on)"
+
+    def check(value: Any) -> str | None:
+        fine = (_is_integer(value) and value >= low) or (_is_number(value) and not _is_integer(value) and 0 < value < 1)
+        return None if fine else wanted
+
+    return _parameter(default, check)
+
+
+def choice(default: Any, *options: Any) -> Any:
+    """One of a few values."""
+    wanted = "one of " + ", ".join(repr(option) for option in options)
+
+    def check(value: Any) -> str | None:
+        return None if any(value is option or (type(value) is type(option) and value == option) for option in options) else wanted
+
+    return _parameter(default, check)
+
+
+def flag(default: bool) -> Any:
+    """True or False."""
+    return _parameter(default, lambda value: None if isinstance(value, (bool, np.bool_)) else "True or False")
+
+
+def anything(default: Any) -> Any:
+    """A value that is checked where it is used."""
+    return _parameter(default, lambda value: None)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise an error that names the first parameter with a value it does not allow, the value, and what is allowed."""
+    for parameter in fields(estimator):
+        check = parameter.metadata.get("check")
+        value = getattr(estimator, parameter.name)
+        wanted = check(value) if check is not None else None
+        if wanted is not None:
+            default = "" if parameter.default is MISSING else f" (the default is {parameter.default!r})"
+            kind = ValueError if isinstance(value, (Real, str)) or value is None else TypeError
+            raise kind(f"{type(estimator).__name__}: {parameter.name}={value!r} is not allowed; give {wanted}{default}.")

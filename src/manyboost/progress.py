@@ -1,0 +1,47 @@
+"""What ``verbose`` shows while a fit runs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+LOGGER = logging.getLogger("manyboost")
+LINES = 10
+Show = Callable[[int, dict[str, float]], None]
+
+
+@contextmanager
+def progress_of(estimator: Any, n_rounds: int, first: int) -> Iterator[Show]:
+    """A function to call after each round: nothing, a bar (with rich if it is installed), or lines in the log."""
+    if estimator.verbose == 0:
+        yield lambda round_, row: None
+    elif estimator.verbose == 1 and (columns := _bar_columns()) is not None:
+        from rich.progress import Progress
+
+        with Progress(*columns, transient=False) as bar:
+            name = bar.add_task(type(estimator).__name__, total=n_rounds, completed=first, error=float("nan"))
+            yield lambda round_, row: bar.update(name, completed=round_ + 1, error=row["training_error"])
+    else:
+        if not LOGGER.handlers and not logging.getLogger().handlers:
+            LOGGER.addHandler(logging.StreamHandler(sys.stderr))
+            LOGGER.setLevel(logging.INFO)
+        every = max(1, n_rounds // LINES) if estimator.verbose == 1 else estimator.verbose - 1
+
+        def show(round_: int, row: dict[str, float]) -> None:
+            if (round_ + 1) % every == 0 or round_ + 1 == n_rounds:
+                shown = ", ".join(f"{name} {row[name]:.4g}" for name in ("loss", "training_error", "validation_error") if row[name] == row[name])
+                LOGGER.info("%s: round %d of %d, %s", type(estimator).__name__, round_ + 1, n_rounds, shown)
+
+        yield show
+
+
+def _bar_columns() -> tuple[Any, ...] | None:
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    except ImportError:
+        return None
+    error = TextColumn("training error {task.fields[error]:.4f}")
+    return TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), error, TimeRemainingColumn()

@@ -1,0 +1,135 @@
+"""The contract between an algorithm and the loop: what is asked, what is answered.
+
+An algorithm answers four questions and nothing else is in its file:
+
+    start(task)                        -> the state kept per row
+    pose(task, state, rng)             -> problems: statistics per row to grow by, and to sum at the leaves, and a criterion
+    step(task, problem, leaves)        -> what each leaf adds to the columns of scores, seeing sums of leaves only
+    update(task, state, gains)         -> the new state
+
+The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
+file gives the same model on any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.rows import scaled_by_leaf
+from manyboost.trees.criteria import Criterion
+from manyboost.trees.statistics import Statistics
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The training rows as an algorithm sees them.
+
+    Attributes
+    ----------
+    y : (n,) classes 0..K-1
+    K : number of classes
+    weight : (n,) weights that sum to one
+    N : number of rows, a row of the smallest weight counting once: what smoothing and stop rules that name N refer to.
+        Rows of weight two and rows given twice are the same.
+    """
+
+    y: NDArray[np.intp]
+    K: int
+    weight: Floats
+    N: float
+
+    @classmethod
+    def of(cls, y: NDArray[np.integer], K: int, weight: Floats) -> Task:
+        """A task with weights scaled to sum to one."""
+        total = float(weight.sum())
+        return cls(y.astype(np.intp, copy=False), K, weight / total, total / float(weight.min()))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One tree to grow.
+
+    Attributes
+    ----------
+    statistics : what to grow by
+    criterion : what makes a split good
+    leaf_statistics : what to sum at the leaves, where it differs from ``statistics``
+    column : the first column of scores that the leaves add to
+    tag : what the algorithm wants to know of the problem again in ``step`` and ``update``
+    """
+
+    statistics: Statistics
+    criterion: Criterion
+    leaf_statistics: Statistics | None = None
+    column: int = 0
+    tag: Any = None
+
+    @property
+    def summed(self) -> Statistics:
+        return self.statistics if self.leaf_statistics is None else self.leaf_statistics
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The leaves of a grown tree.
+
+    Attributes
+    ----------
+    sums : (L, S) exact sums of the problem's leaf statistics
+    label : (L,) what the weak learner says in each leaf: for a tree, the label of most weight (the first of equals)
+    """
+
+    sums: Floats
+    label: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the leaves add, and what should be known about it.
+
+    Attributes
+    ----------
+    vectors : (L, width) what each leaf adds to the columns
+    size : the step, for the history
+    clipped : a step without a finite optimum was cut off
+    stop : a reason to stop after this round, or None
+    """
+
+    vectors: Floats
+    size: float
+    clipped: bool = False
+    stop: str | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The tree is of no use; ``reason`` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a tree has added: the shrunken vectors of its leaves and the leaf of each row."""
+
+    problem: Problem
+    vectors: Floats
+    leaf: NDArray[np.int32] = field(repr=False)
+
+    def at_rows(self, table: Floats) -> Floats:
+        """``table[leaf]``: a table with an entry per leaf, read at the rows."""
+        return np.take(table, self.leaf, axis=0)
+
+    def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
+        """``table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""
+        return np.take(table.ravel(), self.leaf * np.intp(table.shape[1]) + y)
+
+    def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
+        """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""
+        return scaled_by_leaf(values, others, own, y, self.leaf)

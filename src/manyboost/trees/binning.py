@@ -1,0 +1,271 @@
+"""From numbers and categories to bins of one byte.
+
+A numeric column is cut midway between distinct values: all of them when there are few, else where the exact cumulative weight
+passes each quantile. A categorical column has one bin per category. A missing value has the bin after the last. Weights are integers on
+the fine grid while they are added up, so the cuts do not depend on the order of the rows, and a weight of two is two rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyboost.compiled import compiled
+from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
+from manyboost.trees.random_numbers import mix
+from manyboost.trees.statistics import Floats
+
+MAX_BINS = 255
+FEATURE_MAJOR, ROW_MAJOR, SPARSE = range(3)
+FEATURE = np.dtype(
+    [
+        ("offset", np.int64),  # of its first bin in a histogram of all features
+        ("n_bins", np.int64),  # without the missing bin, whose number this is
+        ("zero_bin", np.int64),
+        ("categorical", np.bool_),
+        ("missing", np.bool_),  # are values missing in this table?
+    ],
+    align=True,
+)
+Mapper = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]
+
+
+class Table(NamedTuple):
+    """Binned rows, as the kernels see them.
+
+    ``bins`` is (p, n) when FEATURE_MAJOR, (n, p) when ROW_MAJOR and empty when SPARSE, where row i holds ``entries[a:b]`` at the columns
+    ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere else.
+    """
+
+    layout: int
+    n_rows: int
+    bins: NDArray[np.uint8]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    entries: NDArray[np.uint8]
+    features: NDArray[np.void]  # (p + 1,) of FEATURE; the last only says where the histogram ends
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features) - 1
+
+
+@dataclass(frozen=True)
+class Binning:
+    """Where each column is cut.
+
+    Attributes
+    ----------
+    cuts : flat array; column f owns ``cuts[offset[f]:offset[f + 1]]``, rising
+    offset : (p + 1,) array
+    n_categories : (p,) array, 0 for a numeric column
+    """
+
+    cuts: Floats
+    offset: NDArray[np.int64]
+    n_categories: NDArray[np.int32]
+
+    @property
+    def n_features(self) -> int:
+        return len(self.n_categories)
+
+    def column_cuts(self, feature: int) -> Floats:
+        return self.cuts[self.offset[feature] : self.offset[feature + 1]]
+
+    def n_bins(self) -> NDArray[np.int32]:
+        return np.where(self.n_categories > 0, self.n_categories, np.diff(self.offset) + 1).astype(np.int32)
+
+    def thresholds(self, feature: NDArray[np.int32], bin_: NDArray[np.int32]) -> Floats:
+        """The value at or below which a row goes left; 0 at categorical columns and at leaves (feature -1).
+
+        Infinite after the last bin, where known values part from missing ones.
+        """
+        numeric = (feature >= 0) & (self.n_categories[feature] == 0)
+        at = self.offset[feature] + bin_
+        inside = numeric & (at < self.offset[feature + 1])
+        out = np.where(numeric, np.inf, 0.0)
+        out[inside] = self.cuts[at[inside]]
+        return out
+
+
+def _midpoints(low: Floats, high: Floats) -> Floats:
+    """A number not below ``low`` and below ``high``; halves first, so that 1e308 does not overflow."""
+    middle = low / 2 + high / 2
+    return np.where((middle >= low) & (middle < high), middle, low)
+
+
+def _column_cuts(values: Floats, weights: NDArray[np.int64] | None, max_bins: int) -> Floats:
+    if weights is None:
+        distinct, mass = np.unique(values, return_counts=True)
+    else:
+        order = np.argsort(values, kind="stable")
+        values = values[order]
+        first = np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.empty(0, np.intp)
+        distinct, mass = values[first], np.add.reduceat(weights[order], first) if len(first) else np.empty(0, np.int64)
+    if len(distinct) <= max_bins:
+        return _midpoints(distinct[:-1], distinct[1:])
+    cumulative = np.cumsum(mass)
+    targets = cumulative[-1] * (np.arange(1, max_bins) / max_bins)
+    last = np.unique(np.searchsorted(cumulative[:-1], targets))  # the last value of each bin
+    last = last[last < len(distinct) - 1]
+    return _midpoints(distinct[last], distinct[last + 1])
+
+
+def _column(X: Any, feature: int) -> Floats:
+    return np.ascontiguousarray(X[:, feature], dtype=np.float64)
+
+
+def find_cuts(X: Any, weight: Floats, n_categories: NDArray[np.int32], max_bins: int, each: Mapper = map) -> Binning:
+    """Weighted quantiles of each numeric column of ``X`` (array or sparse matrix); ``each`` may be a thread pool's map."""
+    uniform = bool((weight == weight[0]).all())
+    whole = None if uniform else on_fine_grid(weight, fine_exponent(weight))
+    if sparse.issparse(X):
+        X = X.tocsc()
+
+    def cuts_of(feature: int) -> Floats:
+        if n_categories[feature]:
+            return np.empty(0)
+        if sparse.issparse(X):
+            return _sparse_column_cuts(X, feature, weight if whole is None else whole, max_bins)
+        values = _column(X, feature)
+        known = ~np.isnan(values)
+        if known.all():
+            return _column_cuts(values, whole, max_bins)
+        return _column_cuts(values[known], None if whole is None else whole[known], max_bins)
+
+    cuts = list(each(cuts_of, range(X.shape[1])))
+    offset = np.concatenate([[0], np.cumsum([len(cut) for cut in cuts])]).astype(np.int64)
+    return Binning(np.concatenate([np.empty(0), *cuts]), offset, n_categories.astype(np.int32))
+
+
+def _sparse_column_cuts(X: Any, feature: int, weight: NDArray[Any], max_bins: int) -> Floats:
+    """As :func:`_column_cuts`, the zeros that are not stored being one value of their joint weight."""
+    if weight.dtype != np.int64:
+        weight = np.ones(len(weight), np.int64)
+    begin, end = X.indptr[feature], X.indptr[feature + 1]
+    values, rows = X.data[begin:end].astype(np.float64), X.indices[begin:end]
+    known = ~np.isnan(values)
+    zeros = int(weight.sum()) - int(weight[rows].sum())
+    values = np.append(values[known], [0.0] if zeros else [])
+    return _column_cuts(values, np.append(weight[rows[known]], [zeros] if zeros else []).astype(np.int64), max_bins)
+
+
+@compiled
+def _bin_values(values, cuts, missing_bin, out):
+    """The number of cuts below each value."""
+    for i in range(values.size):
+        x = values[i]
+        low = 0
+        high = cuts.size
+        while low < high:
+            middle = (low + high) >> 1
+            if cuts[middle] < x:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = missing_bin if np.isnan(x) else low
+
+
+def bin_values(values: Floats, binning: Binning, feature: int, out: NDArray[np.uint8]) -> None:
+    """Bins of values of one column; categories are their own bins, unknown and missing ones (NaN) go to the missing bin."""
+    if n := int(binning.n_categories[feature]):
+        out[:] = np.where(np.isnan(values), n, np.nan_to_num(values)).astype(np.uint8)
+    else:
+        cuts = binning.column_cuts(feature)
+        _bin_values(values, cuts, len(cuts) + 1, out)
+
+
+def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Table:
+    """The rows of ``X`` as bins; a sparse matrix stays sparse whatever ``layout`` is asked for."""
+    n, p = X.shape
+    n_bins = binning.n_bins()
+    zero_bin = np.empty(p, np.uint8)
+    for feature in range(p):
+        bin_values(np.zeros(1), binning, feature, zero_bin[feature : feature + 1])
+    features = np.zeros(p + 1, FEATURE)
+    features["offset"][1:] = np.cumsum(n_bins + 1)
+    features["n_bins"][:p], features["zero_bin"][:p], features["categorical"][:p] = n_bins, zero_bin, binning.n_categories > 0
+    missing = features["missing"]
+    bins = np.empty((0, 0), np.uint8)
+    indptr, indices, entries = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8)
+    if sparse.issparse(X):
+        layout = SPARSE
+        columns = X.tocsc()
+        coded = np.empty(columns.nnz, np.uint8)
+        for feature in range(p):
+            begin, end = columns.indptr[feature], columns.indptr[feature + 1]
+            part = coded[begin:end]
+            bin_values(columns.data[begin:end].astype(np.float64), binning, feature, part)
+            missing[feature] = bool((part == n_bins[feature]).any())
+        rows = sparse.csc_array((coded, columns.indices, columns.indptr), shape=(n, p)).tocsr()
+        rows.sort_indices()
+        indptr, indices, entries = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
+    else:
+        bins = np.empty((p, n) if layout == FEATURE_MAJOR else (n, p), np.uint8)
+
+        def fill(feature: int) -> None:
+            column = bins[feature] if layout == FEATURE_MAJOR else np.empty(n, np.uint8)
+            bin_values(_column(X, feature), binning, feature, column)
+            missing[feature] = bool((column == n_bins[feature]).any())
+            if layout == ROW_MAJOR:
+                bins[:, feature] = column
+
+        list(each(fill, range(p)))
+    return Table(layout, n, bins, indptr, indices, entries, features)
+
+
+def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:
+    """The table of the given rows, in the given order."""
+    if table.layout == SPARSE:
+        shape = (table.n_rows, table.n_features)
+        part = sparse.csr_array((table.entries, table.indices, table.indptr), shape=shape)[rows]
+        part.sort_indices()
+        return table._replace(
+            n_rows=len(rows), indptr=part.indptr.astype(np.int64), indices=part.indices.astype(np.int32), entries=part.data
+        )
+    return table._replace(n_rows=len(rows), bins=np.take(table.bins, rows, axis=1 if table.layout == FEATURE_MAJOR else 0))
+
+
+@compiled
+def _add_keys(table, words, keys):
+    """Add a random word of (feature, bin) for each feature; the words wrap around, so the order does not matter."""
+    n_features = table.features.size - 1
+    if table.layout == SPARSE:
+        base = np.uint64(0)
+        for f in range(n_features):
+            base += words[f, table.features[f].zero_bin]
+        for i in range(table.n_rows):
+            key = base
+            for e in range(table.indptr[i], table.indptr[i + 1]):
+                f = table.indices[e]
+                key += words[f, table.entries[e]] - words[f, table.features[f].zero_bin]
+            keys[i] += key
+    elif table.layout == ROW_MAJOR:
+        for i in range(table.n_rows):
+            for f in range(n_features):
+                keys[i] += words[f, table.bins[i, f]]
+    else:
+        for f in range(n_features):
+            for i in range(table.n_rows):
+                keys[i] += words[f, table.bins[f, i]]
+
+
+@compiled
+def _mix_each(words):
+    for i in range(words.size):
+        words[i] = mix(words[i])
+
+
+def row_keys(table: Table, label: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """A 64-bit key of each row's bins and label: equal rows have equal keys, wherever they stand and however they are stored."""
+    words = np.arange(table.n_features * 256, dtype=np.uint64)
+    _mix_each(words)
+    keys = label.astype(np.uint64)
+    _mix_each(keys)
+    _add_keys(table, words.reshape(-1, 256), keys)
+    return keys

@@ -1,0 +1,179 @@
+"""What makes a split good: the loss of a node as a function of its sums.
+
+A tree is grown so that the total of the losses of its leaves falls fastest. Each criterion reads the sums of
+:class:`~manyboost.trees.statistics.Statistics` in its own way:
+
+    criterion                  sums of a node                                loss
+    gini                       w_k, weight of label k; W = sum w_k           sum_{j<k} 2 w_j w_k / W
+    entropy                    the same                                      sum_k w_k ln(W / w_k)
+    exponential (Z)            T_k, then w_k, weight for class k of T_k      2 sum_k sqrt(w_k (T_k - w_k))
+    newton                     g_1..g_m, then h_1..h_m                       - sum_k g_k^2 / (h_k + l2)
+    least_squares              g_1..g_m, then one h                          - sum_k g_k^2 / (h + l2)
+    shared_sign (REBEL)        D_1..D_K, then W                              sum_k sqrt(T_k^2 - D_k^2), D over the whole tree
+
+Z is that of Schapire and Singer (1999). The last is no sum over leaves: every leaf says +1 or -1, one vector of K coefficients is
+shared by all, and D is the signed sum over all leaves; the grower carries it (see :mod:`manyboost.trees.growing`).
+
+Losses are taken of the integer sums, in one fixed order. All are homogeneous of degree one, so the unit of the grid does not matter;
+constants (``l2``, ``T_k``) are given in the unit of the statistics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.compiled import compiled, compiled_part
+
+GINI, ENTROPY, EXPONENTIAL, NEWTON, LEAST_SQUARES, SHARED_SIGN = range(6)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion and its constants, in the unit of the statistics."""
+
+    code: int
+    n_outputs: int = 0
+    constants: tuple[float, ...] = ()
+
+
+GINI_CRITERION = Criterion(GINI)
+ENTROPY_CRITERION = Criterion(ENTROPY)
+
+
+def exponential(n_classes: int) -> Criterion:
+    """Schapire and Singer's Z with one weight for and one against each class."""
+    return Criterion(EXPONENTIAL, n_classes)
+
+
+def newton(n_outputs: int, l2: float) -> Criterion:
+    """The decrease of a quadratic model of the loss, with a curvature for each output."""
+    return Criterion(NEWTON, n_outputs, (l2,))
+
+
+def least_squares(n_outputs: int, l2: float = 0.0) -> Criterion:
+    """The decrease of weighted squares, with one curvature for all outputs."""
+    return Criterion(LEAST_SQUARES, n_outputs, (l2,))
+
+
+def shared_sign(totals: NDArray[np.float64]) -> Criterion:
+    """REBEL's loss of a tree whose leaves say +1 or -1; ``totals`` are the weights of the K classes."""
+    return Criterion(SHARED_SIGN, len(totals), tuple(float(total) for total in totals))
+
+
+class Rule(NamedTuple):
+    """A criterion as the kernels see it: constants in units of the grid."""
+
+    code: int
+    n_outputs: int
+    constants: NDArray[np.float64]
+
+    @classmethod
+    def on_grid(cls, criterion: Criterion, exponent: int) -> Rule:
+        constants = np.array(criterion.constants or (0.0,), np.float64)
+        return cls(criterion.code, criterion.n_outputs, np.ldexp(constants, exponent))
+
+
+@compiled_part
+def node_loss(rule, sums, n_dense, n_labels):
+    """The loss of a node with these integer sums."""
+    code = rule.code
+    loss = 0.0
+    if code == GINI:
+        if n_labels == 2:  # 2 a b / (a + b)
+            a = np.float64(sums[n_dense])
+            b = np.float64(sums[n_dense + 1])
+            return 2.0 * a * b / (a + b) if a + b > 0 else 0.0
+        total = 0.0
+        squares = 0.0
+        for k in range(n_dense, n_dense + n_labels):
+            w = np.float64(sums[k])
+            total += w
+            squares += w * w
+        return total - squares / total if total > 0 else 0.0
+    if code == ENTROPY:
+        total = 0.0
+        for k in range(n_dense, n_dense + n_labels):
+            total += np.float64(sums[k])
+        for k in range(n_dense, n_dense + n_labels):
+            w = np.float64(sums[k])
+            if w > 0:
+                loss += w * np.log(total / w)
+        return loss
+    if code == EXPONENTIAL:
+        for k in range(rule.n_outputs):
+            w = np.float64(sums[n_dense + k])
+            loss += np.sqrt(max(w * np.float64(sums[k] - sums[n_dense + k]), 0.0))
+        return 2.0 * loss
+    l2 = rule.constants[0]
+    m = rule.n_outputs
+    shared = code == LEAST_SQUARES
+    for k in range(m):
+        g = np.float64(sums[k])
+        h = np.float64(sums[m if shared else m + k]) + l2
+        if h > 0:
+            loss -= g * g / h
+    return loss
+
+
+@compiled
+def node_weight(rule, sums, n_dense, n_labels):
+    """The weight of a node: positive unless it is empty, and the scale its gains are compared on."""
+    code = rule.code
+    total = 0.0
+    if code == GINI or code == ENTROPY:
+        for k in range(n_dense, n_dense + n_labels):
+            total += np.float64(sums[k])
+    elif code == EXPONENTIAL:
+        for k in range(rule.n_outputs):
+            total += np.float64(sums[k])
+    elif code == NEWTON:
+        for k in range(rule.n_outputs):
+            total += np.float64(sums[rule.n_outputs + k])
+    else:  # the last dense column is the row's weight
+        total = np.float64(sums[rule.n_outputs])
+    return total
+
+
+@compiled_part
+def signed_loss(rule, rest, sums, other, sign):
+    """REBEL's loss when ``sign * (sums - other)`` is added to the signed sums ``rest`` of the other leaves."""
+    loss = 0.0
+    for k in range(rule.n_outputs):
+        total = rule.constants[k]
+        d = np.float64(rest[k] + sign * (sums[k] - other[k]))
+        loss += np.sqrt(max(total * total - d * d, 0.0))
+    return loss
+
+
+@compiled_part
+def profile(rule, sums, n_dense, n_labels, out):
+    """What a node with these sums would answer: the coordinates in which categories are put in order."""
+    code = rule.code
+    weight = node_weight(rule, sums, n_dense, n_labels)
+    if weight <= 0:
+        out[:] = 0.0
+        return
+    if code == GINI or code == ENTROPY:
+        for k in range(n_labels):
+            out[k] = np.float64(sums[n_dense + k]) / weight
+    elif code == EXPONENTIAL:
+        for k in range(rule.n_outputs):
+            total = np.float64(sums[k])
+            out[k] = (2.0 * np.float64(sums[n_dense + k]) - total) / total if total > 0 else 0.0
+    else:
+        m = rule.n_outputs
+        for k in range(m):
+            h = np.float64(sums[m + k]) if code == NEWTON else weight
+            if code != SHARED_SIGN:
+                h += rule.constants[0]
+            out[k] = np.float64(sums[k]) / h if h > 0 else 0.0
+
+
+@compiled_part
+def profile_size(code, n_outputs, n_labels):
+    """The number of coordinates of a profile."""
+    return n_labels if code == GINI or code == ENTROPY else n_outputs

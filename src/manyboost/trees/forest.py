@@ -1,0 +1,197 @@
+"""Many trees as plain arrays that score rows.
+
+Every tree adds the vector of a row's leaf to some neighbouring columns of that row. What the columns mean is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyboost.compiled import compiled
+from manyboost.trees.binning import Binning, Table
+from manyboost.trees.growing import Tree
+from manyboost.trees.nodes import MASK_WORDS, NODE
+from manyboost.trees.statistics import Floats
+
+ROWS_PER_BLOCK = 512  # stay in the second-level cache together with a tree
+MEMBER_NODE = np.dtype(
+    [
+        ("threshold", np.float64),  # at or below: left
+        ("left", np.int32),  # the right child follows it; at a leaf, where its vector starts
+        ("feature", np.int32),  # -1 at a leaf
+        ("categories", np.int32),  # row of the forest's masks, -1 where a threshold decides
+        ("bin", np.int16),
+        ("missing_left", np.bool_),
+        ("cover", np.int64),  # rows the tree was grown on
+    ],
+    align=True,
+)
+MEMBER = np.dtype([("root", np.int64), ("width", np.int32), ("column", np.int32), ("round", np.int32)], align=True)
+
+
+@compiled
+def _add_scores(X, nodes, masks, values, members, begin, end, columns):
+    """Add the leaf vectors of members ``begin`` to ``end`` to the columns of each row."""
+    for t in range(begin, end):
+        root, width, column = members[t].root, members[t].width, members[t].column
+        for i in range(X.shape[0]):
+            n = root
+            f = nodes[n].feature
+            while f >= 0:
+                x = X[i, f]
+                if np.isnan(x):
+                    right = not nodes[n].missing_left
+                elif nodes[n].categories < 0:
+                    right = x > nodes[n].threshold
+                else:
+                    c = np.int64(x)
+                    right = (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
+                n = root + nodes[n].left + right
+                f = nodes[n].feature
+            at = nodes[n].left
+            if width == 1:
+                columns[i, column] += values[at]
+            else:
+                for k in range(width):
+                    columns[i, column + k] += values[at + k]
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Members in the order they were added.
+
+    Attributes
+    ----------
+    nodes : all nodes, tree after tree; children are numbered from their tree's root
+    masks : (m, 4) sets of categories that go left
+    values : leaf vectors, one after the other
+    members : one entry per tree: its root, the columns it adds to, its round
+    n_columns : columns in all
+    """
+
+    nodes: NDArray[np.void]
+    masks: NDArray[np.uint64]
+    values: Floats
+    members: NDArray[np.void]
+    n_columns: int
+
+    @classmethod
+    def empty(cls, n_columns: int) -> Forest:
+        return cls(np.empty(0, MEMBER_NODE), np.empty((0, MASK_WORDS), np.uint64), np.empty(0), np.empty(0, MEMBER), n_columns)
+
+    @property
+    def n_rounds(self) -> int:
+        return int(self.members["round"][-1]) + 1 if len(self.members) else 0
+
+    def extended(self, grown: Sequence[tuple[Tree, Floats, int, int]], binning: Binning) -> Forest:
+        """This forest and, behind it, trees with their leaf vectors (L, width), first column and round."""
+        nodes, masks, values, members = [self.nodes], [self.masks], [self.values], [self.members]
+        n_nodes, n_masks, n_values = len(self.nodes), len(self.masks), len(self.values)
+        for tree, vectors, column, round_ in grown:
+            source, leaf = tree.nodes, tree.is_leaf
+            part = np.zeros(len(source), MEMBER_NODE)
+            part["feature"], part["bin"], part["missing_left"] = source["feature"], source["bin"], source["missing_left"]
+            part["cover"] = source["end"] - source["start"]
+            part["threshold"] = binning.thresholds(source["feature"], source["bin"])
+            part["left"] = np.where(leaf, n_values + tree.leaf_number() * vectors.shape[1], source["left"])
+            by_category = ~leaf & (source["bin"] < 0)
+            part["categories"] = np.where(by_category, n_masks + np.cumsum(by_category) - 1, -1)
+            nodes.append(part)
+            masks.append(source["mask"][by_category])
+            values.append(vectors.ravel())
+            members.append(np.array([(n_nodes, vectors.shape[1], column, round_)], MEMBER))
+            n_nodes, n_masks, n_values = n_nodes + len(part), n_masks + int(by_category.sum()), n_values + vectors.size
+        return Forest(np.concatenate(nodes), np.concatenate(masks), np.concatenate(values), np.concatenate(members), self.n_columns)
+
+    def first_rounds(self, n_rounds: int) -> Forest:
+        """Only the members of the first rounds."""
+        n = int(np.searchsorted(self.members["round"], n_rounds))
+        if n == len(self.members):
+            return self
+        end = int(self.members["root"][n])
+        nodes = self.nodes[:end]
+        n_values = int((nodes["left"][nodes["feature"] < 0]).min(initial=0))
+        if len(nodes):
+            last = self.members[n - 1]
+            n_values = int(nodes["left"][nodes["feature"] < 0].max()) + int(last["width"])
+        n_masks = int(nodes["categories"].max(initial=-1)) + 1
+        return Forest(nodes, self.masks[:n_masks], self.values[:n_values], self.members[:n], self.n_columns)
+
+    def tree(self, member: int) -> tuple[Tree, Floats]:
+        """A member as a tree in terms of bins, and its leaf vectors."""
+        begin = int(self.members["root"][member])
+        end = int(self.members["root"][member + 1]) if member + 1 < len(self.members) else len(self.nodes)
+        part = self.nodes[begin:end]
+        leaf = part["feature"] < 0
+        nodes = np.zeros(len(part), NODE)
+        for name in ("feature", "bin", "missing_left"):
+            nodes[name] = part[name]
+        nodes["left"] = np.where(leaf, -1, part["left"])
+        nodes["right"] = np.where(leaf, -1, part["left"] + 1)
+        nodes["mask"][part["categories"] >= 0] = self.masks[part["categories"][part["categories"] >= 0]]
+        width = int(self.members["width"][member])
+        vectors = self.values[part["left"][leaf][:, None] + np.arange(width)]
+        return Tree(nodes, np.empty((len(part), 0))), vectors
+
+    def members_of_round(self, round_: int) -> range:
+        begin, end = np.searchsorted(self.members["round"], [round_, round_ + 1])
+        return range(int(begin), int(end))
+
+    def add_to(self, columns: Floats, X: Any, members: range | None = None, each: Callable[..., Iterable[Any]] = map) -> None:
+        """Add the members' leaf vectors to ``columns`` (n, C) for the rows of ``X``; ``each`` may be a thread pool's map."""
+        chosen = range(len(self.members)) if members is None else members
+
+        def add(start: int) -> None:
+            block = X[start : start + ROWS_PER_BLOCK]
+            dense = block.toarray() if sparse.issparse(block) else block
+            dense = np.ascontiguousarray(dense, dtype=np.float64)
+            part = columns[start : start + ROWS_PER_BLOCK]
+            _add_scores(dense, self.nodes, self.masks, self.values, self.members, chosen.start, chosen.stop, part)
+
+        list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
+
+    def columns(self, X: Any, each: Callable[..., Iterable[Any]] = map) -> Floats:
+        """The sum of all members for each row, (n, C)."""
+        columns = np.zeros((X.shape[0], self.n_columns))
+        self.add_to(columns, X, each=each)
+        return columns
+
+    def staged_columns(self, X: Any) -> Iterator[Floats]:
+        """The same sum after each round; the array is one and the same."""
+        columns = np.zeros((X.shape[0], self.n_columns))
+        for round_ in range(self.n_rounds):
+            self.add_to(columns, X, self.members_of_round(round_))
+            yield columns
+
+    def replay(self, table: Table) -> Iterator[tuple[int, int, Floats, NDArray[np.int32]]]:
+        """For each member its round, first column, leaf vectors and the leaf of each row of a binned table."""
+        for member in range(len(self.members)):
+            tree, vectors = self.tree(member)
+            yield int(self.members["round"][member]), int(self.members["column"][member]), vectors, tree.leaves_of(table)
+
+    def importances(self, n_features: int, decoder: Floats) -> Floats:
+        """How far each feature moves the score of each class, (p, K).
+
+        At a split, the squared distance between the mean vectors of its sides, times ``n_left * n_right / n``: what the split adds to the
+        variance of the scores over the rows the tree was grown on.
+        """
+        out = np.zeros((n_features, decoder.shape[1]))
+        for member in range(len(self.members)):
+            tree, vectors = self.tree(member)
+            begin = int(self.members["root"][member])
+            cover = self.nodes["cover"][begin : begin + len(tree.nodes)].astype(np.float64)
+            column = int(self.members["column"][member])
+            means = np.zeros((len(tree.nodes), decoder.shape[1]))
+            means[tree.is_leaf] = vectors @ decoder[column : column + vectors.shape[1]]
+            for n in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parents
+                left, right = tree.nodes["left"][n], tree.nodes["right"][n]
+                share = cover[left] / cover[n]
+                means[n] = share * means[left] + (1 - share) * means[right]
+                out[tree.nodes["feature"][n]] += cover[n] * share * (1 - share) * (means[left] - means[right]) ** 2
+        return out

@@ -1,0 +1,381 @@
+"""Grow one tree: one compiled call, or the same compiled parts with large nodes shared among threads.
+
+Nodes are split depth-first, or best-first when the number of leaves is limited. By histogram, a node's children are evaluated
+together: the smaller is filled, the larger is its parent minus the smaller, in place, four features at a time while they are in cache.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.compiled import compiled
+from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, SPARSE, Table
+from manyboost.trees.criteria import Criterion, Rule, node_weight
+from manyboost.trees.exact_sums import coarse_exponent, fine_exponent, on_coarse_grid, on_fine_grid
+from manyboost.trees.histogram import fill, gather
+from manyboost.trees.nodes import (
+    BEST,
+    LARGE,
+    LARGE_OPEN,
+    MASK_WORDS,
+    N_NODES,
+    NODE,
+    PARENT_SLOT,
+    SMALL,
+    SMALL_OPEN,
+    SMALL_SLOT,
+    WHOLE,
+    Grid,
+    Growth,
+    Limits,
+    close_tree,
+    find_leaves,
+    settle,
+    split_next,
+    start_tree,
+    sum_rows,
+)
+from manyboost.trees.random_splits import choose, draw_thresholds, evaluate_at_random, find_ranges, grow_at_random, sum_below
+from manyboost.trees.splitting import loss_before, rest_of_tree, scan
+from manyboost.trees.statistics import Statistics
+
+HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
+THREAD_WORK = 1 << 20  # rows times features from which on a node is worth sharing
+FEATURES_PER_PASS = 4
+FINE_TIE = 2.0**-36
+COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
+
+
+@compiled
+def prepare_job(grid, growth, labels, weights):
+    """Bring the labels and weights of the rows that will be counted side by side."""
+    now = growth.now
+    if now[WHOLE] or grid.label.size == 0:
+        return
+    for which in range(2):
+        if which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0):
+            node = growth.nodes[now[SMALL + which]]
+            gather(grid, growth.rows, node.start, node.end, labels, weights)
+
+
+@compiled
+def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, sides, order, hist):
+    """Fill and scan the histograms of the job's nodes for features ``first`` to ``last``."""
+    size, now = grid.size, growth.now
+    pool_size = table.features[table.features.size - 1].offset * size
+    step = max(last - first, 1) if table.layout == SPARSE else FEATURES_PER_PASS
+    rest = np.empty(growth.signed.size, np.int64)
+    for which in range(2):
+        best[which].gain = 0.0
+        best[which].feature = -1
+    for f in range(first, last, step):
+        g = min(f + step, last)
+        begin, end = table.features[f].offset * size, table.features[g].offset * size
+        part = hist[: end - begin]
+        for which in range(2):
+            opened = now[SMALL_OPEN + which]
+            derived = which == 1 and now[PARENT_SLOT] >= 0
+            if not opened and (which == 1 or now[PARENT_SLOT] < 0):
+                continue
+            number = now[SMALL + which]
+            node, node_sums = growth.nodes[number], growth.sums[number]
+            if derived:
+                at = now[PARENT_SLOT] * pool_size
+                parent = pool[at + begin : at + end]
+                for s in range(parent.size):
+                    parent[s] -= part[s]
+                part = parent
+            else:
+                fill(
+                    table, grid, growth.rows, node.start, node.end, now[WHOLE] == 1, labels, weights, f, g, node_sums, part
+                )
+                if now[SMALL_SLOT + which] >= 0:
+                    at = now[SMALL_SLOT + which] * pool_size
+                    for s in range(end - begin):
+                        pool[at + begin + s] = part[s]
+            if opened:
+                rest_of_tree(rule, node_sums, growth.signed, node.sign, rest)
+                before = loss_before(grid, rule, node_sums, growth.signed)
+                weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
+                for h in range(f, g):
+                    at = table.features[h].offset * size - begin
+                    scan(
+                        table.features[h], h, grid, rule, limits, part[at:], node_sums, rest, before, weight, best[which],
+                        sides, order,
+                    )  # fmt: skip
+
+
+@compiled
+def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, sides, order, hist, leaf):
+    """The whole tree in one call."""
+    more = start_tree(grid, rule, limits, growth, whole)
+    while more:
+        prepare_job(grid, growth, labels, weights)
+        last = table.features.size - 1
+        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, sides, order, hist)
+        settle(grid, rule, growth, best)
+        more = split_next(table, grid, rule, limits, growth)
+    close_tree(growth, leaf)
+
+
+@dataclass(frozen=True)
+class GrowthLimits:
+    """The user's limits of a tree; None is no limit, a float is a fraction of the rows the tree is grown on."""
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    min_samples_split: int | float = 2
+    min_weight_fraction_leaf: float = 0.0
+    splitter: str = "best"
+
+    def on(self, n_rows: int, total_weight: float, seed: int) -> Limits:
+        def count(limit: int | float) -> int:
+            return int(np.ceil(limit * n_rows)) if isinstance(limit, float) else int(limit)
+
+        depth = self.max_depth if self.max_depth is not None else n_rows
+        leaves = n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
+        if depth < 31:
+            leaves = min(leaves, 1 << depth)
+        return Limits(
+            max_depth=depth,
+            max_leaves=min(leaves, n_rows),
+            min_leaf=max(1, count(self.min_samples_leaf)),
+            min_split=max(2, count(self.min_samples_split)),
+            min_weight=self.min_weight_fraction_leaf * total_weight,
+            best_first=self.max_leaf_nodes is not None,
+            tie=COARSE_TIE if self.random else FINE_TIE,
+            seed=np.uint64(seed),
+        )
+
+    @property
+    def random(self) -> bool:
+        return self.splitter == "random"
+
+    @property
+    def layout(self) -> int:
+        """How the table should be laid out for these limits."""
+        return ROW_MAJOR if self.random else FEATURE_MAJOR
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A grown tree in terms of bins; children come after their parents, leaves are numbered in node order."""
+
+    nodes: NDArray[np.void]  # of NODE
+    sums: NDArray[np.float64]  # (nodes, S) sums the tree was grown by
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        return np.asarray(self.nodes["feature"] < 0)
+
+    @property
+    def n_leaves(self) -> int:
+        return int(self.is_leaf.sum())
+
+    def leaf_number(self) -> NDArray[np.int32]:
+        """The number of the leaf at each node, -1 at splits."""
+        return np.where(self.is_leaf, np.cumsum(self.is_leaf) - 1, -1).astype(np.int32)
+
+    def leaves_of(self, table: Table) -> NDArray[np.int32]:
+        """The leaf of each row of a table, (n,)."""
+        leaf = np.empty(table.n_rows, np.int32)
+        find_leaves(table, self.nodes, self.leaf_number(), leaf)
+        return leaf
+
+
+def to_grid(statistics: Statistics, random: bool) -> tuple[Grid, int]:
+    """The statistics as integers, and the exponent of their grid."""
+    parts = statistics.dense, statistics.weight
+    exponent = coarse_exponent(*parts) if random else fine_exponent(*parts)
+    rounded: Any = on_coarse_grid if random else on_fine_grid
+    dense, weight = (rounded(part, exponent) for part in parts)
+    grid = Grid(dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False)
+    return grid, exponent
+
+
+class Grower:
+    """Grows trees on one table, keeping its working memory between trees. One thread at a time may use it.
+
+    Parameters
+    ----------
+    table : the binned rows, laid out as ``limits.layout`` says
+    limits : the user's limits
+    threads : a pool to share large nodes with
+    n_threads : its size
+    """
+
+    def __init__(self, table: Table, limits: GrowthLimits, threads: ThreadPoolExecutor | None = None, n_threads: int = 1):
+        self.table = table
+        self.limits = limits
+        self.threads = threads
+        self.n_threads = n_threads if threads is not None else 1
+        self._memory: dict[str, NDArray[Any]] = {}
+
+    def _array(self, name: str, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        size = int(np.prod(shape))
+        held = self._memory.get(name)
+        if held is None or held.size < size:
+            held = self._memory[name] = np.empty(size, dtype)
+        return held[:size].reshape(shape)
+
+    def _growth(self, limits: Limits, size: int, n_outputs: int, rows: NDArray[np.int32]) -> Growth:
+        n = 2 * limits.max_leaves - 1
+        n_slots = 0
+        if not self.limits.random and limits.max_depth > 1:
+            kept = max(2, HISTOGRAM_BUDGET // (8 * size * self._n_bins))
+            n_slots = min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves, kept)
+        return Growth(
+            nodes=self._array("nodes", n, NODE),
+            sums=self._array("node sums", (n, size), np.int64),
+            open=self._array("open", limits.max_leaves, np.int32),
+            free=self._array("free", n_slots, np.int32),
+            signed=self._array("signed", max(n_outputs, 1), np.int64),
+            now=self._array("now", WHOLE + 1, np.int64),
+            rows=rows,
+            buffer=self._array("buffer", len(rows), np.int32),
+        )
+
+    @property
+    def _n_bins(self) -> int:
+        return int(self.table.features["offset"][-1])
+
+    def _workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
+        """What one thread needs to compare splits: best, sides, order, histogram."""
+        n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else FEATURES_PER_PASS * 256
+        return (
+            self._array(f"best {part}", 2, BEST),
+            self._array(f"sides {part}", (2, size), np.int64),
+            self._array(f"order {part}", 256, np.int64),
+            self._array(f"histogram {part}", n_bins * size, np.int64),
+        )
+
+    def _random_workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
+        """What one thread needs to draw splits: ranges, block, sums."""
+        p = self.table.n_features
+        return (
+            self._array(f"ranges {part}", (3, p), np.uint8),
+            self._array(f"block {part}", (2, p), np.int32),
+            self._array(f"sums {part}", (2, size, p), np.int64),
+        )
+
+    def grow(
+        self, statistics: Statistics, criterion: Criterion, seed: int, rows: NDArray[np.int32] | None = None
+    ) -> tuple[Tree, NDArray[np.int32]]:
+        """A tree for these statistics, grown on ``rows`` (which may repeat) or on all, and the leaf of every row."""
+        table, whole = self.table, rows is None
+        rows = np.arange(table.n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
+        grid, exponent = to_grid(statistics, self.limits.random)
+        rule = Rule.on_grid(criterion, exponent)
+        total_weight = 0.0
+        if self.limits.min_weight_fraction_leaf:
+            total = np.zeros(grid.size, np.int64)
+            sum_rows(grid, rows, 0, len(rows), total)
+            total_weight = node_weight(rule, total, grid.n_dense, grid.n_labels)
+        limits = self.limits.on(len(rows), total_weight, seed)
+        if limits.min_leaf > 1:
+            grid = grid._replace(size=grid.size + 1, counted=True)
+        growth = self._growth(limits, grid.size, rule.n_outputs, rows)
+        leaf = np.empty(table.n_rows, np.int32)
+        shared = self.n_threads > 1 and len(rows) * table.n_features >= THREAD_WORK
+        context = table, grid, rule, limits, growth
+        if self.limits.random:
+            if shared:
+                self._grow_at_random_on_threads(*context, whole)
+                close_tree(growth, leaf)
+            else:
+                space = *self._random_workspace(0, grid.size), *self._workspace(0, grid.size)
+                grow_at_random(*context, whole, *space, leaf)
+        else:
+            n_labelled = len(rows) if len(grid.label) else 0
+            labels = grid.label if whole else self._array("labels", n_labelled, np.uint16)
+            weights = grid.weight if whole else self._array("weights", n_labelled, np.int64)
+            if whole:  # gathered labels must not overwrite the statistics themselves
+                gathered = self._array("labels", n_labelled, np.uint16), self._array("weights", n_labelled, np.int64)
+                gathered[0][:], gathered[1][:] = labels, weights
+                labels, weights = gathered
+            pool = self._array("pool", len(growth.free) * self._n_bins * grid.size, np.int64)
+            if shared:
+                self._grow_by_histogram_on_threads(*context, whole, labels, weights, pool)
+                close_tree(growth, leaf)
+            else:
+                grow_by_histogram(*context, whole, labels, weights, pool, *self._workspace(0, grid.size), leaf)
+        tree = self._tree(growth, grid, exponent)
+        return tree, leaf if whole else tree.leaves_of(table)
+
+    def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
+        n = int(growth.now[N_NODES])
+        nodes = growth.nodes[:n].copy()
+        nodes["gain"] = np.ldexp(nodes["gain"], -exponent)
+        return Tree(nodes, np.ldexp(growth.sums[:n, : grid.n_dense + grid.n_labels].astype(np.float64), -exponent))
+
+    def _job_work(self, growth: Growth) -> int:
+        """Rows times features of the nodes to be evaluated."""
+        numbers = [growth.now[SMALL + which] for which in range(2) if growth.now[SMALL_OPEN + which]]
+        return sum(int(growth.nodes[n]["end"] - growth.nodes[n]["start"]) for n in numbers) * self.table.n_features
+
+    def _grow_by_histogram_on_threads(
+        self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool, labels: Any, weights: Any, pool: Any
+    ) -> None:
+        """:func:`grow_by_histogram` with the features of large nodes dealt out to the threads."""
+        assert self.threads is not None
+        p = table.n_features
+        passes = -(-p // FEATURES_PER_PASS)
+        parts = []
+        for part in range(self.n_threads):
+            first, last = (min(p, FEATURES_PER_PASS * (passes * at // self.n_threads)) for at in (part, part + 1))
+            if first < last:
+                parts.append((first, last, *self._workspace(part, grid.size)))
+        context = table, grid, rule, limits, growth, labels, weights, pool
+        more = start_tree(grid, rule, limits, growth, whole)
+        while more:
+            prepare_job(grid, growth, labels, weights)
+            best = parts[0][2]
+            if self._job_work(growth) >= THREAD_WORK:
+                list(self.threads.map(lambda part: evaluate_features(*context, *part), parts))
+                for other in parts[1:]:  # in the order of features, so that ties go to the lowest
+                    better = other[2]["gain"] > best["gain"]
+                    best[better] = other[2][better]
+            else:
+                evaluate_features(*context, 0, p, *parts[0][2:])
+            settle(grid, rule, growth, best)
+            more = split_next(table, grid, rule, limits, growth)
+
+    def _grow_at_random_on_threads(
+        self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool
+    ) -> None:
+        """:func:`~manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out to the threads."""
+        assert self.threads is not None
+        compare = self._workspace(0, grid.size)
+        best = compare[0]
+        draws = [self._random_workspace(part, grid.size) for part in range(self.n_threads)]
+        ranges, block, sums = draws[0]
+        more = start_tree(grid, rule, limits, growth, whole)
+        while more:
+            if self._job_work(growth) < THREAD_WORK:
+                evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, *compare)
+            else:
+                best["gain"], best["feature"] = 0.0, -1
+                for which in range(2):
+                    if not growth.now[SMALL_OPEN + which]:
+                        continue
+                    node = int(growth.now[SMALL + which])
+                    cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], self.n_threads + 1).astype(int)
+                    work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(self.n_threads)]
+                    list(self.threads.map(lambda w: find_ranges(table, growth.rows, w[0], w[1], w[2]), work))
+                    ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
+                    ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
+                    draw_thresholds(table, limits, node, ranges)
+                    for draw in draws[1:]:
+                        draw[0][:] = ranges
+                    list(self.threads.map(lambda w: sum_below(table, grid, growth.rows, *w), work))
+                    for draw in draws[1:]:
+                        sums += draw[2]
+                    choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], *compare[1:])
+            settle(grid, rule, growth, best)
+            more = split_next(table, grid, rule, limits, growth)

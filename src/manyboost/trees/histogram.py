@@ -1,0 +1,112 @@
+"""Histograms: for each bin of each feature, the integer sums of the rows of a node.
+
+A histogram of features f..g is one flat array; bin b of feature f starts at ``(offset[f] - offset[first] + b) * S``.
+"""
+
+import numpy as np
+
+from manyboost.compiled import compiled_part
+from manyboost.trees.binning import SPARSE
+
+
+@compiled_part
+def gather(grid, rows, start, end, labels, weights):
+    """Labels and weights of a node's rows in the order of the rows, so that each pass over features reads on."""
+    for r in range(start, end):
+        i = rows[r]
+        labels[r] = grid.label[i]
+        weights[r] = grid.weight[i]
+
+
+@compiled_part
+def fill_labels_four(bins, f, rows, start, end, whole, labels, weights, size, at1, at2, at3, hist):
+    """One label weight per row into four features at once: the four updates do not wait for each other."""
+    c0, c1, c2, c3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
+    if whole:  # all rows of the table in their order: nothing need be looked up
+        for r in range(labels.size):
+            i = np.uint64(r)
+            k = np.uint64(labels[i])
+            w = weights[i]
+            hist[np.uint64(c0[i]) * size + k] += w
+            hist[np.uint64(c1[i]) * size + (k + at1)] += w
+            hist[np.uint64(c2[i]) * size + (k + at2)] += w
+            hist[np.uint64(c3[i]) * size + (k + at3)] += w
+        return
+    for r in range(start, end):
+        j = np.uint64(r)
+        i = np.uint64(rows[j])
+        k = np.uint64(labels[j])
+        w = weights[j]
+        hist[np.uint64(c0[i]) * size + k] += w
+        hist[np.uint64(c1[i]) * size + (k + at1)] += w
+        hist[np.uint64(c2[i]) * size + (k + at2)] += w
+        hist[np.uint64(c3[i]) * size + (k + at3)] += w
+
+
+@compiled_part
+def fill_column(column, grid, rows, start, end, size, at, hist):
+    """All statistics of the rows into one feature."""
+    n_dense = grid.n_dense
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        base = np.uint64(column[i]) * size + at
+        if n_dense == 2:
+            hist[base] += grid.dense[i, 0]
+            hist[base + np.uint64(1)] += grid.dense[i, 1]
+        else:
+            values = grid.dense[i]
+            bin_sums = hist[base : base + np.uint64(n_dense)]
+            for s in range(n_dense):
+                bin_sums[s] += values[s]
+        if grid.label.size:
+            hist[base + np.uint64(n_dense) + np.uint64(grid.label[i])] += grid.weight[i]
+        if grid.counted:
+            hist[base + size - np.uint64(1)] += 1
+
+
+@compiled_part
+def fill_sparse(table, grid, rows, start, end, first, last, node_sums, hist):
+    """Stored entries by row; what is not stored is the rest of the node's sums, exactly."""
+    size, n_dense = grid.size, grid.n_dense
+    origin = table.features[first].offset
+    for r in range(start, end):
+        i = rows[r]
+        for e in range(table.indptr[i], table.indptr[i + 1]):
+            f = table.indices[e]
+            if f < first or f >= last:
+                continue
+            base = (table.features[f].offset - origin + table.entries[e]) * size
+            for s in range(n_dense):
+                hist[base + s] += grid.dense[i, s]
+            if grid.label.size:
+                hist[base + n_dense + grid.label[i]] += grid.weight[i]
+            if grid.counted:
+                hist[base + size - 1] += 1
+    for f in range(first, last):
+        begin = (table.features[f].offset - origin) * size
+        zero = begin + table.features[f].zero_bin * size
+        for s in range(size):
+            stored = np.int64(0)
+            for b in range(table.features[f].n_bins + 1):
+                stored += hist[begin + b * size + s]
+            hist[zero + s] += node_sums[s] - stored
+
+
+@compiled_part
+def fill(table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist):
+    """The histogram of features ``first`` to ``last`` over ``rows[start:end]``."""
+    size = np.uint64(grid.size)
+    origin = table.features[first].offset
+    for s in range((table.features[last].offset - origin) * grid.size):
+        hist[s] = 0
+    if table.layout == SPARSE:
+        fill_sparse(table, grid, rows, start, end, first, last, node_sums, hist)
+    elif grid.n_dense == 0 and not grid.counted and last - first == 4:
+        at1 = np.uint64((table.features[first + 1].offset - origin) * grid.size)
+        at2 = np.uint64((table.features[first + 2].offset - origin) * grid.size)
+        at3 = np.uint64((table.features[first + 3].offset - origin) * grid.size)
+        fill_labels_four(table.bins, first, rows, start, end, whole, labels, weights, size, at1, at2, at3, hist)
+    else:
+        for f in range(first, last):
+            at = np.uint64((table.features[f].offset - origin) * grid.size)
+            fill_column(table.bins[f], grid, rows, start, end, size, at, hist)

@@ -1,0 +1,340 @@
+"""The tree while it grows: its nodes, the rows of each, which node to split next, and how."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.compiled import compiled, compiled_part
+from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR
+from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, node_weight, signed_loss
+
+MASK_WORDS = 4  # 256 categories
+SPLIT = [
+    ("gain", np.float64),
+    ("feature", np.int32),  # -1: none
+    ("bin", np.int32),  # at or below: left; -1 at a categorical split
+    ("missing_left", np.bool_),
+    ("mask", np.uint64, (MASK_WORDS,)),  # categories that go left
+]
+BEST = np.dtype(SPLIT, align=True)
+NODE = np.dtype(
+    [
+        ("start", np.int64),
+        ("end", np.int64),
+        ("depth", np.int32),
+        ("left", np.int32),
+        ("right", np.int32),
+        ("slot", np.int32),  # of its histogram, or -1
+        ("sign", np.int32),  # for the shared_sign criterion
+        *SPLIT,
+    ],
+    align=True,
+)
+# What is going on, one int64 each: counts, then the job: two siblings to evaluate and where their histograms are.
+N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
+
+
+class Grid(NamedTuple):
+    """Statistics as integers: int64 on the fine grid, or int32 on the coarse one."""
+
+    dense: NDArray[np.signedinteger]
+    label: NDArray[np.uint16]
+    weight: NDArray[np.signedinteger]
+    n_dense: int
+    n_labels: int
+    size: int  # sums of a node, the count of rows last if it is kept
+    counted: bool
+
+
+class Limits(NamedTuple):
+    """When to stop splitting, and how to draw and compare splits."""
+
+    max_depth: int
+    max_leaves: int
+    min_leaf: int
+    min_split: int
+    min_weight: float
+    best_first: bool
+    tie: float
+    seed: np.uint64
+
+
+class Growth(NamedTuple):
+    """A tree that grows."""
+
+    nodes: NDArray[np.void]
+    sums: NDArray[np.int64]  # (nodes, S)
+    open: NDArray[np.int32]  # nodes with a split at hand
+    free: NDArray[np.int32]  # histogram slots
+    signed: NDArray[np.int64]  # sum over leaves of sign times sums, for shared_sign
+    now: NDArray[np.int64]
+    rows: NDArray[np.int32]  # each node owns a stretch
+    buffer: NDArray[np.int32]
+
+
+@compiled_part
+def bin_of(table, i, f):
+    """The bin of row i in column f."""
+    if table.layout == FEATURE_MAJOR:
+        return np.int64(table.bins[f, i])
+    if table.layout == ROW_MAJOR:
+        return np.int64(table.bins[i, f])
+    low, high = table.indptr[i], table.indptr[i + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if table.indices[middle] < f:
+            low = middle + 1
+        else:
+            high = middle
+    if low < table.indptr[i + 1] and table.indices[low] == f:
+        return np.int64(table.entries[low])
+    return np.int64(table.features[f].zero_bin)
+
+
+@compiled_part
+def goes_left(b, split, n_bins):
+    """Which way a bin goes."""
+    if b == n_bins:
+        return split.missing_left
+    if split.bin >= 0:
+        return b <= split.bin
+    return (split.mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != 0
+
+
+@compiled
+def sum_rows(grid, rows, start, end, sums):
+    """The sums of a node."""
+    for s in range(grid.size):
+        sums[s] = 0
+    for r in range(start, end):
+        i = rows[r]
+        for s in range(grid.n_dense):
+            sums[s] += grid.dense[i, s]
+        if grid.label.size:
+            sums[grid.n_dense + grid.label[i]] += grid.weight[i]
+    if grid.counted:
+        sums[grid.size - 1] = end - start
+
+
+@compiled_part
+def _partition(table, node, rows, buffer):
+    """Move the rows that go left before those that go right, each in their order; where the right side starts."""
+    f = node.feature
+    n_bins = table.features[f].n_bins
+    at = node.start
+    n_right = 0
+    simple = table.layout == FEATURE_MAJOR and node.bin >= 0 and not table.features[f].missing
+    for r in range(node.start, node.end):
+        i = rows[r]
+        if simple:
+            right = np.int64(table.bins[f, np.uint64(i)] > node.bin)
+        else:
+            right = 1 - np.int64(goes_left(bin_of(table, i, f), node, n_bins))
+        rows[at] = i  # both written, one kept: no branch to mispredict
+        buffer[n_right] = i
+        at += 1 - right
+        n_right += right
+    for r in range(n_right):
+        rows[at + r] = buffer[r]
+    return at
+
+
+@compiled_part
+def _add_node(nodes, now, start, end, depth):
+    number = now[N_NODES]
+    now[N_NODES] += 1
+    node = nodes[number]
+    node.start = start
+    node.end = end
+    node.depth = depth
+    node.left = -1
+    node.right = -1
+    node.slot = -1
+    node.sign = 1
+    node.gain = 0.0
+    node.feature = -1
+    node.bin = -1
+    node.missing_left = False
+    return number
+
+
+@compiled_part
+def _may_split(grid, rule, limits, node, sums):
+    n = node.end - node.start
+    if node.depth >= limits.max_depth or n < limits.min_split or n < 2 * limits.min_leaf:
+        return 0
+    if rule.code == GINI or rule.code == ENTROPY:
+        n_present = 0
+        for k in range(grid.n_dense, grid.n_dense + grid.n_labels):
+            n_present += sums[k] > 0
+        return np.int64(n_present > 1)
+    return 1
+
+
+@compiled_part
+def _new_slot(limits, growth, depth):
+    """A place for the histogram of a node whose children may be evaluated, if there is one."""
+    now = growth.now
+    if depth + 1 >= limits.max_depth or now[N_FREE] == 0:
+        return np.int64(-1)
+    now[N_FREE] -= 1
+    return np.int64(growth.free[now[N_FREE]])
+
+
+@compiled_part
+def _release(growth, slot):
+    if slot >= 0:
+        growth.free[growth.now[N_FREE]] = slot
+        growth.now[N_FREE] += 1
+
+
+@compiled
+def start_tree(grid, rule, limits, growth, whole):
+    """Make the root, which is the first job; False when it may not be split."""
+    now = growth.now
+    for slot in range(now.size):
+        now[slot] = 0
+    now[N_LEAVES] = 1
+    now[N_FREE] = growth.free.size
+    for slot in range(growth.free.size):
+        growth.free[slot] = slot
+    root = _add_node(growth.nodes, now, 0, growth.rows.size, 0)
+    sum_rows(grid, growth.rows, 0, growth.rows.size, growth.sums[root])
+    if rule.code == SHARED_SIGN:
+        for k in range(rule.n_outputs):
+            growth.signed[k] = growth.sums[root, k]
+    now[SMALL] = root
+    now[SMALL_OPEN] = limits.max_leaves > 1 and _may_split(grid, rule, limits, growth.nodes[root], growth.sums[root])
+    now[SMALL_SLOT] = _new_slot(limits, growth, 0) if now[SMALL_OPEN] else -1
+    now[LARGE] = -1
+    now[LARGE_SLOT] = -1
+    now[PARENT_SLOT] = -1
+    now[WHOLE] = whole
+    return now[SMALL_OPEN] == 1
+
+
+@compiled_part
+def _take_open(limits, growth):
+    """The open node to split next: the last one, or the one of greatest gain, the oldest among equals."""
+    nodes, now = growth.nodes, growth.now
+    at = now[N_OPEN] - 1
+    if limits.best_first:
+        for u in range(now[N_OPEN] - 1):
+            candidate, best = growth.open[u], growth.open[at]
+            if nodes[candidate].gain > nodes[best].gain or (nodes[candidate].gain == nodes[best].gain and candidate < best):
+                at = u
+    node = growth.open[at]
+    now[N_OPEN] -= 1
+    growth.open[at] = growth.open[now[N_OPEN]]
+    return node
+
+
+@compiled_part
+def _give_signs(rule, growth, node, left, right):
+    """Give the children the opposite signs that lower REBEL's loss most, the other leaves being as they are now."""
+    nodes, sums, signed = growth.nodes, growth.sums, growth.signed
+    for k in range(rule.n_outputs):
+        signed[k] -= nodes[node].sign * sums[node, k]
+    plus = signed_loss(rule, signed, sums[left], sums[right], 1)
+    minus = signed_loss(rule, signed, sums[left], sums[right], -1)
+    sign = 1 if plus <= minus else -1
+    nodes[left].sign = sign
+    nodes[right].sign = -sign
+    for k in range(rule.n_outputs):
+        signed[k] += sign * (sums[left, k] - sums[right, k])
+
+
+@compiled
+def split_next(table, grid, rule, limits, growth):
+    """Split open nodes until one has a child that may be split again: its children are the job. False when the tree is done."""
+    nodes, sums, now = growth.nodes, growth.sums, growth.now
+    while now[N_OPEN] > 0 and now[N_LEAVES] < limits.max_leaves:
+        node = _take_open(limits, growth)
+        middle = _partition(table, nodes[node], growth.rows, growth.buffer)
+        for side in range(2):
+            start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
+            child = _add_node(nodes, now, start, end, nodes[node].depth + 1)
+            if side == 0:
+                nodes[node].left = child
+            else:
+                nodes[node].right = child
+        left, right = nodes[node].left, nodes[node].right
+        now[N_LEAVES] += 1
+        small, large = (left, right) if middle - nodes[node].start <= nodes[node].end - middle else (right, left)
+        sum_rows(grid, growth.rows, nodes[small].start, nodes[small].end, sums[small])
+        for s in range(grid.size):
+            sums[large, s] = sums[node, s] - sums[small, s]
+        if rule.code == SHARED_SIGN:
+            _give_signs(rule, growth, node, left, right)
+        slot = np.int64(nodes[node].slot)
+        nodes[node].slot = -1
+        now[SMALL] = small
+        now[LARGE] = large
+        for which in range(2):
+            child = now[SMALL + which]
+            now[SMALL_OPEN + which] = _may_split(grid, rule, limits, nodes[child], sums[child])
+        if (now[SMALL_OPEN] or now[LARGE_OPEN]) and now[N_LEAVES] < limits.max_leaves:
+            now[PARENT_SLOT] = slot
+            for which in range(2):
+                keep_parent = which == 1 and slot >= 0
+                new = now[SMALL_OPEN + which] == 1 and not keep_parent
+                now[SMALL_SLOT + which] = _new_slot(limits, growth, nodes[small].depth) if new else slot if keep_parent else -1
+            now[WHOLE] = 0
+            return True
+        _release(growth, slot)
+    return False
+
+
+@compiled
+def settle(grid, rule, growth, best):
+    """Open the job's nodes that have a split, close the others."""
+    now = growth.now
+    for which in range(2):
+        if now[SMALL + which] < 0:
+            continue
+        node, split = growth.nodes[now[SMALL + which]], best[which]
+        if now[SMALL_OPEN + which] == 0 or split.feature < 0:
+            _release(growth, now[SMALL_SLOT + which])
+            continue
+        node.gain = split.gain * node_weight(rule, growth.sums[now[SMALL + which]], grid.n_dense, grid.n_labels)
+        node.feature = split.feature
+        node.bin = split.bin
+        node.missing_left = split.missing_left
+        node.slot = now[SMALL_SLOT + which]
+        for word in range(MASK_WORDS):
+            node.mask[word] = split.mask[word]
+        growth.open[now[N_OPEN]] = now[SMALL + which]
+        now[N_OPEN] += 1
+
+
+@compiled
+def close_tree(growth, leaf):
+    """Undo the splits that were not made, number the leaves and tell each of the rows its leaf."""
+    for u in range(growth.now[N_OPEN]):
+        node = growth.nodes[growth.open[u]]
+        node.gain = 0.0
+        node.feature = -1
+        node.bin = -1
+        node.missing_left = False
+    number = 0
+    for n in range(growth.now[N_NODES]):
+        node = growth.nodes[n]
+        if node.feature < 0 or node.bin >= 0:
+            for word in range(MASK_WORDS):
+                node.mask[word] = 0
+        if node.feature < 0:
+            for r in range(node.start, node.end):
+                leaf[growth.rows[r]] = number
+            number += 1
+
+
+@compiled
+def find_leaves(table, nodes, number, leaf):
+    """The number of the leaf each row of the table falls into."""
+    for i in range(table.n_rows):
+        n = 0
+        while nodes[n].feature >= 0:
+            f = nodes[n].feature
+            n = nodes[n].left if goes_left(bin_of(table, i, f), nodes[n], table.features[f].n_bins) else nodes[n].right
+        leaf[i] = number[n]

@@ -1,0 +1,101 @@
+"""Cut a grown tree back: leaves that say the same, or splits that are not worth their leaves.
+
+Both need statistics that are label weights, so that a node says one label, the heaviest, and errs on the weight of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.trees.binning import Table
+from manyboost.trees.growing import Tree
+from manyboost.trees.random_numbers import uniform_of_keys
+from manyboost.trees.statistics import Floats, Statistics
+
+N_FOLDS = 5
+
+
+def _collapsed(tree: Tree, collapse: NDArray[np.bool_]) -> Tree:
+    """The tree in which every split marked in ``collapse`` is a leaf."""
+    nodes = tree.nodes.copy()
+    for name, value in (("feature", -1), ("bin", -1), ("left", -1), ("right", -1), ("gain", 0.0), ("missing_left", False), ("mask", 0)):
+        nodes[name][collapse] = value
+    kept = np.zeros(len(nodes), bool)
+    kept[0] = True
+    for n in range(len(nodes)):
+        if kept[n] and nodes["feature"][n] >= 0:
+            kept[[nodes["left"][n], nodes["right"][n]]] = True
+    number = np.cumsum(kept) - 1
+    split = nodes["feature"] >= 0
+    for side in ("left", "right"):
+        nodes[side] = np.where(split, number[np.maximum(nodes[side], 0)], -1)
+    return Tree(nodes[kept], tree.sums[kept])
+
+
+def merge_equal_leaves(tree: Tree) -> Tree:
+    """Collapse, from the bottom up, every split whose two sides are leaves of the same label."""
+    label = tree.sums.argmax(axis=1)
+    leaf = tree.is_leaf.copy()
+    collapse = np.zeros(len(leaf), bool)
+    for n in np.flatnonzero(~tree.is_leaf)[::-1]:
+        left, right = tree.nodes["left"][n], tree.nodes["right"][n]
+        if leaf[left] and leaf[right] and label[left] == label[right]:
+            collapse[n] = leaf[n] = True
+    return _collapsed(tree, collapse)
+
+
+def weakest_links(tree: Tree) -> tuple[Floats, Floats]:
+    """Breiman's pruning sequence: the complexities at which the tree shrinks, and for each node the one at which it is collapsed.
+
+    A node is collapsed at the least price per leaf at which it, or an ancestor, is no worse than its branch.
+    """
+    n_nodes = len(tree.nodes)
+    error = tree.sums.sum(axis=1) - tree.sums.max(axis=1)
+    left, right = tree.nodes["left"], tree.nodes["right"]
+    collapsed_at = np.full(n_nodes, np.inf)
+    leaf = tree.is_leaf.copy()
+    steps, price = [0.0], 0.0
+    while not leaf[0]:
+        branch_error, n_leaves = error.copy(), np.ones(n_nodes)
+        live = np.zeros(n_nodes, bool)
+        live[0] = True
+        for n in range(n_nodes):
+            if live[n] and not leaf[n]:
+                live[[left[n], right[n]]] = True
+        splits = np.flatnonzero(live & ~leaf)
+        for n in splits[::-1]:
+            branch_error[n] = branch_error[left[n]] + branch_error[right[n]]
+            n_leaves[n] = n_leaves[left[n]] + n_leaves[right[n]]
+        link = (error[splits] - branch_error[splits]) / (n_leaves[splits] - 1)
+        price = max(price, float(link.min()))
+        weakest = splits[link <= price * (1 + 1e-12) + 1e-300]
+        leaf[weakest] = True
+        collapsed_at[weakest] = price
+        steps.append(price)
+    return np.unique(steps), collapsed_at
+
+
+def prune_by_cost_complexity(
+    tree: Tree, table: Table, statistics: Statistics, rows: NDArray[np.int32], seed: int, grow: Callable[[NDArray[np.int32]], Tree]
+) -> Tree:
+    """Prune at the price per leaf of least cross-validated error on ``rows`` (five folds; the highest such price)."""
+    steps, collapsed_at = weakest_links(tree)
+    candidates = np.append(np.sqrt(steps[:-1] * steps[1:]), steps[-1])
+    fold = (uniform_of_keys(seed, rows.astype(np.uint64)) * N_FOLDS).astype(int)  # copies of a row stay together
+    errors = np.zeros(len(candidates))
+    for k in range(N_FOLDS):
+        train, test = rows[fold != k], rows[fold == k]
+        if not len(train) or not len(test):
+            continue
+        other = grow(train)
+        _, other_at = weakest_links(other)
+        scale = len(train) / len(rows)
+        for c, price in enumerate(candidates):
+            smaller = _collapsed(other, other_at <= price * scale)
+            said = smaller.sums[smaller.is_leaf].argmax(axis=1)[smaller.leaves_of(table)]
+            errors[c] += statistics.weight[test][said[test] != statistics.label[test]].sum()
+    best = candidates[np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1]]
+    return _collapsed(tree, collapsed_at <= best)

@@ -1,0 +1,268 @@
+"""Splits at one random threshold per feature and node, as in extremely randomised trees; no histogram is needed.
+
+Rows are read whole, so the table is row-major. The inner loops run over features and touch plain arrays only: that is what lets the
+compiler use vector registers.
+"""
+
+import numpy as np
+
+from manyboost.compiled import compiled, compiled_part
+from manyboost.trees.binning import SPARSE
+from manyboost.trees.criteria import node_weight
+from manyboost.trees.exact_sums import COARSE_BLOCK
+from manyboost.trees.nodes import SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
+from manyboost.trees.random_numbers import uniform
+from manyboost.trees.splitting import (
+    loss_before,
+    offer,
+    order_categories,
+    record_categories,
+    rest_of_tree,
+    used_bins,
+)
+
+LOW, HIGH, THRESHOLD = range(3)
+BELOW, MISSING = range(2)
+
+
+@compiled_part
+def _least_and_greatest(bins, rows, start, end, low, high):
+    for r in range(start, end):
+        values = bins[np.uint64(rows[r])]
+        for f in range(low.size):
+            b = values[f]
+            low[f] = min(low[f], b)
+            high[f] = max(high[f], b)
+
+
+@compiled
+def find_ranges(table, rows, start, end, ranges):
+    """The least and the greatest bin of each feature over the rows, missing values aside."""
+    low, high = ranges[LOW], ranges[HIGH]
+    n_features = low.size
+    for f in range(n_features):
+        low[f] = 255
+        high[f] = 0
+    if table.layout == SPARSE:
+        stored = np.zeros(n_features, np.int64)
+        for r in range(start, end):
+            i = rows[r]
+            for e in range(table.indptr[i], table.indptr[i + 1]):
+                f = table.indices[e]
+                b = table.entries[e]
+                stored[f] += 1
+                if b < table.features[f].n_bins:
+                    low[f] = min(low[f], b)
+                    high[f] = max(high[f], b)
+        for f in range(n_features):
+            if stored[f] < end - start:
+                zero = np.uint8(table.features[f].zero_bin)
+                low[f] = min(low[f], zero)
+                high[f] = max(high[f], zero)
+        return
+    _least_and_greatest(table.bins, rows, start, end, low, high)
+    for f in range(n_features):
+        n_bins = table.features[f].n_bins
+        if high[f] == n_bins:
+            high[f] = 0
+            for r in range(start, end):
+                b = table.bins[rows[r], f]
+                if b < n_bins:
+                    high[f] = max(high[f], b)
+
+
+@compiled
+def draw_thresholds(table, limits, node, ranges):
+    """One threshold for each feature, uniform over the bins between the least and the greatest."""
+    for f in range(ranges.shape[1]):
+        low, high = np.int64(ranges[LOW, f]), np.int64(ranges[HIGH, f])
+        if low >= high:  # one value: only its being known can part the rows
+            ranges[THRESHOLD, f] = table.features[f].n_bins - 1
+        else:
+            ranges[THRESHOLD, f] = low + np.int64(uniform(limits.seed, node, f) * (high - low))
+
+
+@compiled_part
+def _pair_below(bins, rows, start, end, dense, threshold, first_block, second_block, first_sums, second_sums):
+    """Sums of two statistics over the rows at or below each threshold; blocks of rows add up in 32 bits."""
+    n_features = threshold.size
+    for begin in range(start, end, COARSE_BLOCK):
+        for f in range(n_features):
+            first_block[f] = 0
+            second_block[f] = 0
+        for r in range(begin, min(begin + COARSE_BLOCK, end)):
+            i = np.uint64(rows[r])
+            values = bins[i]
+            first, second = dense[i, 0], dense[i, 1]
+            for f in range(n_features):
+                below = -np.int32(values[f] <= threshold[f])
+                first_block[f] += first & below
+                second_block[f] += second & below
+        for f in range(n_features):
+            first_sums[f] += first_block[f]
+            second_sums[f] += second_block[f]
+
+
+@compiled_part
+def _one_below(values, threshold, value, sums):
+    for f in range(threshold.size):
+        sums[f] += value & -np.int64(values[f] <= threshold[f])
+
+
+@compiled_part
+def _add_row(grid, i, sums, f):
+    for s in range(grid.n_dense):
+        sums[s, f] += grid.dense[i, s]
+    if grid.label.size:
+        sums[grid.n_dense + grid.label[i], f] += grid.weight[i]
+    if grid.counted:
+        sums[grid.size - 1, f] += 1
+
+
+@compiled_part
+def _sparse_below(table, grid, rows, start, end, ranges, below, missing):
+    """The same from stored entries; the rows whose zero is not stored are the rest of the node."""
+    stored = np.zeros(below.shape, np.int64)
+    total = np.zeros((grid.size, 1), np.int64)
+    for r in range(start, end):
+        i = rows[r]
+        _add_row(grid, i, total, 0)
+        for e in range(table.indptr[i], table.indptr[i + 1]):
+            f = table.indices[e]
+            b = table.entries[e]
+            _add_row(grid, i, stored, f)
+            if b <= ranges[THRESHOLD, f]:
+                _add_row(grid, i, below, f)
+            elif b == table.features[f].n_bins:
+                _add_row(grid, i, missing, f)
+    for f in range(below.shape[1]):
+        if table.features[f].zero_bin <= ranges[THRESHOLD, f]:
+            for s in range(grid.size):
+                below[s, f] += total[s, 0] - stored[s, f]
+
+
+@compiled
+def sum_below(table, grid, rows, start, end, ranges, block, sums):
+    """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing."""
+    below, missing = sums[BELOW], sums[MISSING]
+    for s in range(grid.size):
+        for f in range(ranges.shape[1]):
+            below[s, f] = 0
+            missing[s, f] = 0
+    if table.layout == SPARSE:
+        _sparse_below(table, grid, rows, start, end, ranges, below, missing)
+        return
+    threshold = ranges[THRESHOLD]
+    n_features = threshold.size
+    n_dense = grid.n_dense
+    if n_dense == 2:
+        _pair_below(table.bins, rows, start, end, grid.dense, threshold, block[0], block[1], below[0], below[1])
+    if n_dense != 2 or grid.label.size or grid.counted:
+        for r in range(start, end):
+            i = rows[r]
+            for s in range(n_dense if n_dense != 2 else 0):
+                _one_below(table.bins[i], threshold, np.int64(grid.dense[i, s]), below[s])
+            if grid.label.size:
+                _one_below(table.bins[i], threshold, np.int64(grid.weight[i]), below[n_dense + grid.label[i]])
+            if grid.counted:
+                _one_below(table.bins[i], threshold, np.int64(1), below[grid.size - 1])
+    for f in range(n_features):
+        if table.features[f].missing and not table.features[f].categorical:
+            for r in range(start, end):
+                if table.bins[rows[r], f] == table.features[f].n_bins:
+                    _add_row(grid, rows[r], missing, f)
+
+
+@compiled_part
+def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, order, sums):
+    """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
+    size = grid.size
+    n_bins = table.features[f].n_bins
+    for s in range((n_bins + 1) * size):
+        hist[s] = 0
+    for r in range(start, end):
+        i = rows[r]
+        b = np.int64(table.features[f].zero_bin)
+        if table.layout == SPARSE:
+            for e in range(table.indptr[i], table.indptr[i + 1]):
+                if table.indices[e] == f:
+                    b = np.int64(table.entries[e])
+        else:
+            b = np.int64(table.bins[i, f])
+        for s in range(grid.n_dense):
+            hist[b * size + s] += grid.dense[i, s]
+        if grid.label.size:
+            hist[b * size + grid.n_dense + grid.label[i]] += grid.weight[i]
+        if grid.counted:
+            hist[b * size + size - 1] += 1
+    n_used = used_bins(hist, n_bins, size, order)
+    n_left = n_used
+    if n_used > 1:
+        order_categories(grid, rule, hist, order, n_used)
+        n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1))
+    for s in range(size):
+        sums[BELOW, s, f] = 0
+        sums[MISSING, s, f] = hist[n_bins * size + s]
+        for u in range(n_left):
+            sums[BELOW, s, f] += hist[order[u] * size + s]
+    return n_used, n_left
+
+
+@compiled
+def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist):
+    """The best of the drawn splits of a node, one per feature, missing values on either side."""
+    node_sums = growth.sums[node]
+    start, end = growth.nodes[node].start, growth.nodes[node].end
+    rest = np.empty(growth.signed.size, np.int64)
+    rest_of_tree(rule, node_sums, growth.signed, growth.nodes[node].sign, rest)
+    before = loss_before(grid, rule, node_sums, growth.signed)
+    weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
+    for f in range(ranges.shape[1]):
+        feature = table.features[f]
+        if ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
+            continue
+        n_used, n_left = 0, 0
+        if feature.categorical:
+            n_used, n_left = _cut_categories(
+                table, grid, rule, limits, growth.rows, start, end, node, f, hist, order, sums
+            )
+        any_missing = False
+        for s in range(grid.size):
+            any_missing |= sums[MISSING, s, f] != 0
+        for missing_left in range(2 if any_missing else 1):
+            for s in range(grid.size):
+                sides[0, s] = sums[BELOW, s, f] + missing_left * sums[MISSING, s, f]
+            if offer(grid, rule, limits, node_sums, rest, before, weight, sides, best):
+                side = missing_left == 1 if any_missing else best.missing_left
+                if feature.categorical:
+                    record_categories(f, feature.n_bins, order, n_used, n_left, side, best)
+                else:
+                    best.feature = f
+                    best.bin = ranges[THRESHOLD, f]
+                    best.missing_left = side
+
+
+@compiled
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist):
+    """Draw and compare one split per feature for the job's nodes."""
+    for which in range(2):
+        best[which].gain = 0.0
+        best[which].feature = -1
+        if growth.now[SMALL_OPEN + which]:
+            node = growth.now[SMALL + which]
+            start, end = growth.nodes[node].start, growth.nodes[node].end
+            find_ranges(table, growth.rows, start, end, ranges)
+            draw_thresholds(table, limits, node, ranges)
+            sum_below(table, grid, growth.rows, start, end, ranges, block, sums)
+            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], sides, order, hist)
+
+
+@compiled
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, sides, order, hist, leaf):
+    """The whole tree in one call."""
+    more = start_tree(grid, rule, limits, growth, whole)
+    while more:
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist)
+        settle(grid, rule, growth, best)
+        more = split_next(table, grid, rule, limits, growth)
+    close_tree(growth, leaf)

@@ -1,0 +1,219 @@
+"""The best split of a node by its histograms.
+
+Gains are compared in units of ``tie`` times the node's weight; what is smaller is a tie, and ties go to the lowest feature, then to the
+lowest bin. A threshold lies midway between two bins that hold rows of the node. Categories are put in order along the principal
+direction of their profiles and then cut like numbers.
+"""
+
+import numpy as np
+
+from manyboost.compiled import compiled_part
+from manyboost.trees.criteria import (
+    GINI,
+    SHARED_SIGN,
+    node_loss,
+    node_weight,
+    profile,
+    profile_size,
+    signed_loss,
+)
+from manyboost.trees.nodes import MASK_WORDS
+
+
+@compiled_part
+def loss_before(grid, rule, sums, signed):
+    """The loss before a split: the node's own, or REBEL's of the whole tree."""
+    if rule.code == SHARED_SIGN:
+        loss = 0.0
+        for k in range(rule.n_outputs):
+            total = rule.constants[k]
+            d = np.float64(signed[k])
+            loss += np.sqrt(max(total * total - d * d, 0.0))
+        return loss
+    return node_loss(rule, sums, grid.n_dense, grid.n_labels)
+
+
+@compiled_part
+def rest_of_tree(rule, sums, signed, sign, rest):
+    """The signed sums of the other leaves."""
+    if rule.code == SHARED_SIGN:
+        for k in range(rule.n_outputs):
+            rest[k] = signed[k] - sign * sums[k]
+
+
+@compiled_part
+def offer(grid, rule, limits, sums, rest, before, weight, sides, best):
+    """Record the gain of parting ``sides[0]`` from the rest of the node if it is better than the best so far."""
+    size = grid.size
+    left, right = sides[0], sides[1]
+    for s in range(size):
+        right[s] = sums[s] - left[s]
+    if grid.counted and (left[size - 1] < limits.min_leaf or right[size - 1] < limits.min_leaf):
+        return False
+    after = 0.0
+    left_weight = 0.0
+    right_weight = 0.0
+    for side in range(2):
+        side_weight = node_weight(rule, sides[side], grid.n_dense, grid.n_labels)
+        if side_weight <= 0 or side_weight < limits.min_weight:
+            return False
+        if rule.code != SHARED_SIGN:
+            after += node_loss(rule, sides[side], grid.n_dense, grid.n_labels)
+        left_weight, right_weight = right_weight, side_weight
+    if rule.code == SHARED_SIGN:
+        after = min(signed_loss(rule, rest, left, right, 1), signed_loss(rule, rest, left, right, -1))
+    gain = np.floor((before - after) / (weight * limits.tie) + 0.5) * limits.tie
+    if gain <= best.gain:
+        return False
+    best.gain = gain
+    best.missing_left = left_weight >= right_weight  # where no missing value was seen: with the heavier side
+    return True
+
+
+@compiled_part
+def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best):
+    """:func:`scan` for the commonest case, two label weights by Gini without missing values, in registers."""
+    left0 = np.int64(0)
+    left1 = np.int64(0)
+    previous = -1
+    unit = weight * limits.tie
+    for b in range(n_bins):
+        h0, h1 = hist[2 * b], hist[2 * b + 1]
+        if h0 == 0 and h1 == 0:
+            continue
+        if previous >= 0:
+            a, c = np.float64(left0), np.float64(left1)
+            d, e = np.float64(sums[0] - left0), np.float64(sums[1] - left1)
+            if a + c >= limits.min_weight and d + e >= limits.min_weight:
+                after = 2.0 * a * c / (a + c) + 2.0 * d * e / (d + e)
+                gain = np.floor((before - after) / unit + 0.5) * limits.tie
+                if gain > best.gain:
+                    best.gain = gain
+                    best.missing_left = a + c >= d + e
+                    best.feature = f
+                    best.bin = (previous + b - 1) >> 1
+        left0 += h0
+        left1 += h1
+        previous = b
+
+
+@compiled_part
+def order_categories(grid, rule, hist, order, n_used):
+    """Sort ``order[:n_used]``, categories that hold rows, along the principal direction of their profiles."""
+    size = grid.size
+    m = profile_size(rule.code, rule.n_outputs, grid.n_labels)
+    profiles = np.zeros((n_used, m))
+    weights = np.empty(n_used)
+    mean = np.zeros(m)
+    total = 0.0
+    for u in range(n_used):
+        category = hist[order[u] * size : (order[u] + 1) * size]
+        profile(rule, category, grid.n_dense, grid.n_labels, profiles[u])
+        weights[u] = node_weight(rule, category, grid.n_dense, grid.n_labels)
+        total += weights[u]
+        for k in range(m):
+            mean[k] += weights[u] * profiles[u, k]
+    spread = np.zeros((m, m))
+    for u in range(n_used):
+        for k in range(m):
+            profiles[u, k] -= mean[k] / total
+        for j in range(m):
+            for k in range(m):
+                spread[j, k] += weights[u] / total * profiles[u, j] * profiles[u, k]
+    widest = 0
+    for k in range(m):
+        if spread[k, k] > spread[widest, widest]:
+            widest = k
+    direction = spread[widest].copy()
+    for _ in range(30):  # power iteration: the order needs no more than a rough direction, but always the same one
+        turned = np.zeros(m)
+        length = 0.0
+        for j in range(m):
+            for k in range(m):
+                turned[j] += spread[j, k] * direction[k]
+            length = max(length, abs(turned[j]))
+        if length == 0.0:
+            break
+        for j in range(m):
+            direction[j] = turned[j] / length
+    position = weights
+    for u in range(n_used):
+        along = 0.0
+        for k in range(m):
+            along += profiles[u, k] * direction[k]
+        position[u] = along
+    for u in range(1, n_used):  # insertion sort: stable, so equal categories keep their order
+        c, at = order[u], position[u]
+        v = u
+        while v > 0 and position[v - 1] > at:
+            order[v] = order[v - 1]
+            position[v] = position[v - 1]
+            v -= 1
+        order[v] = c
+        position[v] = at
+
+
+@compiled_part
+def record_categories(f, n_categories, order, n_used, n_left, missing_left, best):
+    """The first ``n_left`` categories in order go left; those without rows here go where missing values go."""
+    best.feature = f
+    best.bin = -1
+    best.missing_left = missing_left
+    for word in range(MASK_WORDS):
+        best.mask[word] = 0
+    if missing_left:
+        for c in range(n_categories):
+            best.mask[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
+    begin, end = (n_left, n_used) if missing_left else (0, n_left)
+    for u in range(begin, end):
+        best.mask[order[u] >> 6] ^= np.uint64(1) << np.uint64(order[u] & 63)
+
+
+@compiled_part
+def used_bins(hist, n_bins, size, order):
+    """Number the bins that hold rows into ``order``; how many there are."""
+    n_used = 0
+    for b in range(n_bins):
+        for s in range(size):
+            if hist[b * size + s] != 0:
+                order[n_used] = b
+                n_used += 1
+                break
+    return n_used
+
+
+@compiled_part
+def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best, sides, order):
+    """Try every cut between bins that hold rows, with the missing values on either side."""
+    size = grid.size
+    n_bins = feature.n_bins
+    left = sides[0]
+    any_missing = False
+    if feature.missing:
+        for s in range(size):
+            any_missing |= hist[n_bins * size + s] != 0
+    if rule.code == GINI and size == 2 and grid.n_labels == 2 and not any_missing and not feature.categorical:
+        _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best)
+        return
+    n_used = used_bins(hist, n_bins, size, order)
+    if feature.categorical and n_used > 1:
+        order_categories(grid, rule, hist, order, n_used)
+    for missing_left in range(2 if any_missing else 1):
+        for s in range(size):
+            left[s] = hist[n_bins * size + s] if missing_left else 0
+        n_left_best = 0
+        # with missing values on the right, all known values may stand against them
+        for u in range(n_used if any_missing and not missing_left else n_used - 1):
+            for s in range(size):
+                left[s] += hist[order[u] * size + s]
+            if offer(grid, rule, limits, sums, rest, before, weight, sides, best):
+                n_left_best = u + 1
+        if n_left_best:
+            side = missing_left == 1 if any_missing else best.missing_left
+            if feature.categorical:
+                record_categories(f, n_bins, order, n_used, n_left_best, side, best)
+            else:
+                following = order[n_left_best] if n_left_best < n_used else 2 * n_bins - 1 - order[n_used - 1]
+                best.feature = f
+                best.bin = (order[n_left_best - 1] + following - 1) >> 1
+                best.missing_left = side

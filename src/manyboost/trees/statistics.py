@@ -1,0 +1,70 @@
+"""What is known of each row when a tree is grown or its leaves are summed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Numbers per row that add up over the rows of a node.
+
+    A row has ``V`` dense numbers and, if it has a label, one weight that counts for that label. A node's sums are therefore
+    ``V`` dense totals followed by one total per label: ``S = V + n_labels``. Class weights (Gini) have no dense part, gradients no
+    labels, and AdaBoost.MH's weights for and against each class have both.
+
+    Attributes
+    ----------
+    dense : (n, V) array
+    label : (n,) array of uint16, or of length 0 when there are no labels
+    weight : (n,) array, the weight that goes to the label
+    n_labels : int
+    """
+
+    dense: Floats
+    label: NDArray[np.uint16]
+    weight: Floats
+    n_labels: int
+
+    @classmethod
+    def of_labels(cls, label: NDArray[np.integer], weight: Floats, n_labels: int) -> Statistics:
+        """The weight of each label."""
+        return cls(np.empty((len(weight), 0)), label.astype(np.uint16, copy=False), weight, n_labels)
+
+    @classmethod
+    def of_rows(cls, dense: Floats) -> Statistics:
+        """Dense numbers, one column each."""
+        return cls(np.ascontiguousarray(dense), np.empty(0, np.uint16), np.empty(0), 0)
+
+    @classmethod
+    def of_both(cls, dense: Floats, label: NDArray[np.integer], weight: Floats, n_labels: int) -> Statistics:
+        """Dense numbers and, beside them, the weight of each label."""
+        return cls(np.ascontiguousarray(dense), label.astype(np.uint16, copy=False), weight, n_labels)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.dense)
+
+    @property
+    def n_dense(self) -> int:
+        return self.dense.shape[1]
+
+    @property
+    def size(self) -> int:
+        """S, the number of sums of a node."""
+        return self.n_dense + self.n_labels
+
+    def row_weight(self) -> Floats:
+        """One non-negative number per row by which rows may be drawn: its label's weight, else the size of its dense part."""
+        return self.weight if self.n_labels else np.abs(self.dense).sum(axis=1)
+
+    def per_unit_weight(self) -> Statistics:
+        """The statistics of rows drawn in proportion to their weight: the draw has used the weight up."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            unit = np.nan_to_num(1.0 / self.row_weight(), posinf=0.0)
+        return Statistics(self.dense * unit[:, None], self.label, self.weight * unit if self.n_labels else self.weight, self.n_labels)
