@@ -4,6 +4,16 @@ from manyboost.algorithms.adaboost_mh import AdaBoostMHClassifier
 from manyboost.algorithms.piboost import PIBoostClassifier
 from manyboost.algorithms.rebel import RebelClassifier
 from manyboost.algorithms.samme import SAMMEClassifier
+from manyboost.model_file import BadModelFile, fingerprint, load, save
 
 __version__ = "0.1.0"
-__all__ = ["AdaBoostMHClassifier", "PIBoostClassifier", "RebelClassifier", "SAMMEClassifier"]
+__all__ = [
+    "AdaBoostMHClassifier",
+    "BadModelFile",
+    "PIBoostClassifier",
+    "RebelClassifier",
+    "SAMMEClassifier",
+    "fingerprint",
+    "load",
+    "save",
+]

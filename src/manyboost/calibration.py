@@ -1,8 +1,9 @@
 """One temperature for all scores, from rows the trees have not seen.
 
 Boosting pushes scores outwards for as long as it runs, so probabilities from its own link are too sure. A factor on the scores,
-fitted to held-out rows, mends that and leaves every decision as it is. The held-out scores come from pilot fits on four fifths of the rows, of half
-the length: the factor falls geometrically with the rounds, so that of the full length is the square of that at half, divided by that at a quarter.
+fitted to held-out rows, mends that and leaves every decision as it is. The held-out scores come from pilot fits on four fifths of the
+rows, of half the length: the factor falls geometrically with the rounds, so that of the full length is the square of that at half,
+divided by that at a quarter.
 """
 
 from __future__ import annotations
@@ -27,19 +28,23 @@ def folds_of_rows(task: Task, keys: NDArray[np.uint64], *cuts: float) -> NDArray
     """A part of the rows for each row: how many of the rising ``cuts`` (shares of the weight) its place in its class has passed.
 
     Within a class, rows stand in the order of their keys. Equal rows share a key and a part, so the parts depend on the rows, not on their
-    order, and a weight of two is two rows. A class with no two different rows is in no part (-1): none of them can be spared.
+    order, and a weight of two is two rows. A class that is all in one part is in no part (-1): its rows cannot be spared.
     """
     part = np.full(len(keys), -1, np.intp)
     for k in range(task.K):
         members = np.flatnonzero(task.y == k)
         members = members[np.argsort(keys[members], kind="stable")]
         first = np.searchsorted(keys[members], keys[members], side="left")
-        if not len(members) or first[-1] == 0:
-            continue
         weight = task.weight[members]
         before = (np.cumsum(weight) - weight)[first] / weight.sum()
-        part[members] = np.searchsorted(cuts, before * (1 + 1e-12), side="right")
+        found = np.searchsorted(cuts, before * (1 + 1e-12), side="right")
+        if len(np.unique(found)) > 1:
+            part[members] = found
     return part
+
+
+def _linked(link: Callable[[Floats], Floats], columns: Floats) -> Callable[[float], Floats]:
+    return lambda factor: link(columns * factor)
 
 
 def fit_temperature(
@@ -54,12 +59,11 @@ def fit_temperature(
     settings: Settings,
     threads: Threads,
 ) -> float | None:
-    """The factor of the columns that makes the link's probabilities honest; None when no row can be held out."""
+    """The factor of the columns that makes the link's probabilities honest; None when no row can be held out, or no pilot learns."""
     fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
-    n_held = int((fold == 0).sum())
-    if not n_held:
+    if not (fold == 0).any():
         return None
-    n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS / (task.N / N_FOLDS)), 1, N_FOLDS))
+    n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / _effective_rows(task, keys)), 1, N_FOLDS))
     half = settings.n_estimators // 2
     lengths = [half // 2, half] if half >= SHORTEST else [settings.n_estimators]
 
@@ -68,9 +72,8 @@ def fit_temperature(
         if len(outside) > HELD_OUT_ROWS:
             inside = np.sort(np.concatenate([inside, outside[HELD_OUT_ROWS:]]))
             outside = outside[:HELD_OUT_ROWS]
-        part = Task.of(task.y[inside], task.K, task.weight[inside])
         boosted = boost(
-            algorithm, part, take_rows(table, inside), keys[inside], binning, decoder, n_columns,
+            algorithm, task.part(inside), take_rows(table, inside), keys[inside], binning, decoder, n_columns,
             replace(settings, n_estimators=lengths[-1]), threads,
         )  # fmt: skip
         columns = np.zeros((len(outside), n_columns))
@@ -85,5 +88,13 @@ def fit_temperature(
     found = []
     for stage in range(len(lengths)):
         columns, y, weight = (np.concatenate([run[stage][at] for run in pilots]) for at in range(3))
-        found.append(best_temperature(lambda factor, c=columns: link(c * factor), y, weight))
-    return found[-1] ** 2 / found[0] if len(found) == 2 else found[0]
+        if not columns.any():
+            return None
+        found.append(best_temperature(_linked(link, columns), y, weight))
+    return min(found[-1] ** 2 / found[0], found[-1])  # chance may let it rise, which is not to be taken further
+
+
+def _effective_rows(task: Task, keys: NDArray[np.uint64]) -> float:
+    """How many rows of one weight say as much as these do; equal rows are one."""
+    _, group = np.unique(keys, return_inverse=True)
+    return 1 / float((np.bincount(group, task.weight) ** 2).sum())

@@ -1,20 +1,25 @@
 """The user's table as numbers: arrays, sparse matrices and data frames in, one numeric matrix out.
 
-Categories become the numbers 0, 1, 2, ...; missing ones become NaN. Numeric input is passed on as it is, in its own type and without a copy.
+Categories become the numbers 0, 1, 2, ...; missing ones become NaN. Numeric input is passed on as it is, in its own type and without a
+copy.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_array, validate_data
 
 MAX_CATEGORIES = 255
-_CATEGORICAL_DTYPES = ("category", "categorical", "enum", "object", "str", "string", "bool", "boolean")
+# What a column holds, by the first letters of the name of its type: pandas, polars and arrow have many types and few words for them.
+_CATEGORIES = ("category", "categorical", "enum", "object", "str", "string", "large_string", "bool", "boolean", "dictionary")
+_TIMES = ("datetime", "date", "timestamp", "time", "timedelta", "duration", "period")
 
 
 @dataclass(frozen=True)
@@ -40,15 +45,25 @@ def _frame_columns(X: Any) -> list[Any]:
     return [X[name] for name in names]
 
 
-def _dtype_is_categorical(series: Any) -> bool:
-    return str(series.dtype).lower().split("(")[0] in _CATEGORICAL_DTYPES
+def _type_name(column: Any) -> str:
+    found = re.match("[a-z_]+", str(column.dtype).lower())
+    return found.group() if found else ""
 
 
-def _missing(column: Any) -> NDArray[np.bool_]:
+def _missing(column: Any, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a column has no value: None, NaN, NaT or pandas.NA."""
     for name in ("isna", "is_null"):
         if hasattr(column, name):
-            return np.asarray(getattr(column, name)(), dtype=bool)
-    return np.fromiter((value is None or value != value for value in column), bool, len(column))
+            missing = np.array(getattr(column, name)(), dtype=bool)
+            return missing | np.isnan(values) if values.dtype.kind == "f" else missing
+    return np.fromiter((_is_missing(value) for value in column), bool, len(column))
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA answers neither yes nor no
+        return True
 
 
 def _plain(value: Any) -> Any:
@@ -60,20 +75,18 @@ def _which_are_categorical(X: Any, asked: Any, n_features: int) -> NDArray[np.bo
     mask = np.zeros(n_features, bool)
     if asked is None:
         return mask
-    if isinstance(asked, str):
-        if asked != "from_dtype":
-            raise ValueError(
-                f"categorical_features={asked!r} is not allowed; give 'from_dtype', None, a mask, or a list of column numbers or names."
-            )
-        return np.array([_dtype_is_categorical(series) for series in _frame_columns(X)], bool) if _is_frame(X) else mask
+    if isinstance(asked, str):  # "from_dtype"
+        return np.array([_type_name(column) in _CATEGORIES for column in _frame_columns(X)], bool) if _is_frame(X) else mask
     chosen = np.atleast_1d(np.asarray(asked))
     if chosen.dtype == bool:
         if chosen.shape != (n_features,):
-            raise ValueError(f"categorical_features as a mask must have one entry for each of the {n_features} columns, not {chosen.shape}.")
+            raise ValueError(
+                f"categorical_features as a mask must have one entry for each of the {n_features} columns, not {chosen.shape}."
+            )
         return chosen
     if chosen.dtype.kind in "iu":
         if len(chosen) and (chosen.min() < 0 or chosen.max() >= n_features):
-            raise ValueError(f"categorical_features={list(chosen)} must be column numbers from 0 to {n_features - 1}.")
+            raise ValueError(f"categorical_features={chosen.tolist()} must be column numbers from 0 to {n_features - 1}.")
         mask[chosen] = True
         return mask
     names = list(X.columns) if _is_frame(X) else []
@@ -84,24 +97,29 @@ def _which_are_categorical(X: Any, asked: Any, n_features: int) -> NDArray[np.bo
     return mask
 
 
-def _learn_categories(column: Any, values: NDArray[Any], missing: NDArray[np.bool_], name: str) -> tuple[Any, ...]:
-    known = {_plain(value) for value in values[~missing].tolist()}
+def _learn_categories(values: NDArray[Any], missing: NDArray[np.bool_], name: str) -> tuple[Any, ...]:
+    try:
+        known = sorted({_plain(value) for value in values[~missing].tolist()}, key=lambda value: (str(type(value)), value))
+    except TypeError as error:
+        raise TypeError(f"Column {name} holds values that cannot be categories: {error}.") from None
     if len(known) > MAX_CATEGORIES:
         raise ValueError(
             f"Column {name} has {len(known)} categories, and at most {MAX_CATEGORIES} can be told apart. Merge the rare ones, encode the "
             "column (for example with sklearn.preprocessing.TargetEncoder), or leave it out of categorical_features if it is a number."
         )
-    return tuple(sorted(known, key=lambda value: (str(type(value)), value)))
+    return tuple(known)
 
 
-def _encode(values: NDArray[Any], missing: NDArray[np.bool_], known: tuple[Any, ...], name: str, unknown_is_error: bool) -> NDArray[np.float64]:
+def _encode(
+    values: NDArray[Any], missing: NDArray[np.bool_], known: tuple[Any, ...], name: str, unknown_is_error: bool
+) -> NDArray[np.float64]:
     number = {value: float(at) for at, value in enumerate(known)}
     codes = np.fromiter((number.get(value, -1.0) for value in values.tolist()), float, len(values))
     codes[missing] = np.nan
     unknown = codes < 0
     if unknown.any():
         if unknown_is_error:
-            value = values[np.flatnonzero(unknown)[0]]
+            value = _plain(values[np.flatnonzero(unknown)[0]])
             raise ValueError(
                 f"Column {name} has the category {value!r}, which did not occur in training. "
                 "Use handle_unknown='missing' to treat such categories as missing values."
@@ -110,32 +128,76 @@ def _encode(values: NDArray[Any], missing: NDArray[np.bool_], known: tuple[Any, 
     return codes
 
 
-def read_columns(
-    estimator: Any, X: Any, known: Columns | None, *, categorical_features: Any, handle_unknown: str
-) -> tuple[Any, Columns]:
-    """``X`` as a numeric array or CSR matrix; with ``known`` None the columns are learnt, else they must be as they were."""
-    learning = known is None
-    if sparse.issparse(X) or not (_is_frame(X) or (not learning and any(c is not None for c in known.categories)) or _asks_by_number(categorical_features)):
-        numeric = validate_data(
-            estimator, X, reset=learning, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", ensure_min_samples=1
+def _encode_numbers(column: Any, values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if _type_name(column) in _TIMES:
+        raise TypeError(
+            f"Column {name} holds dates or times ({column.dtype}). Give numbers made from them, such as the year, the weekday or seconds "
+            "since some day, or name the column in categorical_features."
         )
-        if learning and _asks_by_number(categorical_features) and sparse.issparse(X):
-            raise ValueError("categorical_features needs a dense X; give X.toarray(), or one-hot encode the categories.")
-        return _sorted_csr(numeric), known or Columns((None,) * numeric.shape[1])
+    if values.dtype == object:
+        values = np.where(_missing(column, values), np.nan, values)
+    try:
+        out = check_array(values[:, None], dtype=np.float64, ensure_all_finite=False)[:, 0]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Column {name} cannot be read as numbers: {error}. If it holds categories, name it in categorical_features."
+        ) from None
+    with _huge_values():
+        assert_all_finite(out, allow_nan=True, input_name=f"column {name}")
+    return np.asarray(out)
+
+
+def _huge_values() -> np.errstate:
+    """While scikit-learn looks for infinite values by a sum, which huge ones may overflow."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def read_columns(estimator: Any, X: Any, known: Columns | None, *, categorical_features: Any, handle_unknown: str) -> tuple[Any, Columns]:
+    """``X`` as a numeric array or CSR matrix; with ``known`` None the columns are learnt, else they must be as they were."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    if hasattr(X, "collect"):
+        raise TypeError("X is a lazy frame; give X.collect().")
+    if known is None:
+        asks = categorical_features is not None and not isinstance(categorical_features, str)
+    else:
+        asks = any(categories is not None for categories in known.categories)
+    if asks and sparse.issparse(X):
+        raise ValueError("columns of categories need a dense X; give X.toarray(), or one-hot encode the categories.")
+    if not (asks or _is_frame(X)):
+        return _read_numbers(estimator, X, known)
+    return _read_each_column(estimator, X, known, categorical_features, handle_unknown == "error")
+
+
+def _read_numbers(estimator: Any, X: Any, known: Columns | None) -> tuple[Any, Columns]:
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
+        raise TypeError(f"X holds dates or times ({X.dtype}). Give numbers made from them, such as the year or seconds since some day.")
+    with _huge_values():
+        numeric = validate_data(estimator, X, reset=known is None, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan")
+    if sparse.issparse(numeric) and not numeric.has_canonical_format:
+        numeric = numeric.copy()
+        numeric.sum_duplicates()
+    return numeric, known or Columns((None,) * numeric.shape[1])
+
+
+def _read_each_column(
+    estimator: Any, X: Any, known: Columns | None, categorical_features: Any, unknown_is_error: bool
+) -> tuple[Any, Columns]:
     if not hasattr(X, "shape"):
         X = np.asarray(X, dtype=object)
-    validate_data(estimator, X, reset=learning, skip_check_array=True)
+    validate_data(estimator, X, reset=known is None, skip_check_array=True)
     if len(X.shape) != 2 or 0 in X.shape:
         check_array(np.asarray(X), dtype=None)  # raises scikit-learn's own messages for no rows, no columns, wrong dimensions
     n_features = X.shape[1]
     if known is None:
         mask = _which_are_categorical(X, categorical_features, n_features)
     else:
-        mask = np.array([c is not None for c in known.categories], bool)
-    if _is_frame(X) and not mask.any():
-        numeric = check_array(X, dtype="numeric", ensure_all_finite="allow-nan", estimator=estimator)
-        return numeric, known or Columns((None,) * n_features)
+        mask = np.array([categories is not None for categories in known.categories], bool)
     columns = _frame_columns(X) if _is_frame(X) else list(np.asarray(X).T)
+    if _is_frame(X) and all(re.match("u?int|float", _type_name(column)) for column in columns) and not mask.any():
+        with _huge_values():  # at once, in their own type
+            numeric = check_array(X, dtype="numeric", ensure_all_finite="allow-nan", estimator=estimator)
+        return numeric, known or Columns((None,) * n_features)
     names = [repr(name) for name in X.columns] if _is_frame(X) else [str(at) for at in range(n_features)]
     out = np.empty((X.shape[0], n_features), order="F")
     learnt: list[tuple[Any, ...] | None] = []
@@ -143,23 +205,10 @@ def read_columns(
         values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
         if not mask[at]:
             learnt.append(None)
-            out[:, at] = check_array(values[:, None], dtype=np.float64, ensure_all_finite="allow-nan", input_name=f"column {name}")[:, 0]
+            out[:, at] = _encode_numbers(column, values, name)
             continue
-        missing = _missing(column)
-        categories = _learn_categories(column, values, missing, name) if known is None else known.categories[at] or ()
+        missing = _missing(column, values)
+        categories = _learn_categories(values, missing, name) if known is None else known.categories[at] or ()
         learnt.append(categories)
-        out[:, at] = _encode(values, missing, categories, name, handle_unknown == "error")
+        out[:, at] = _encode(values, missing, categories, name, unknown_is_error)
     return out, known or Columns(tuple(learnt))
-
-
-def _asks_by_number(categorical_features: Any) -> bool:
-    return categorical_features is not None and not isinstance(categorical_features, str)
-
-
-def _sorted_csr(X: Any) -> Any:
-    if sparse.issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    return X

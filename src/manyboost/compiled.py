@@ -2,26 +2,43 @@
 
 Numba refuses ``cache=True`` at import time when neither the package folder nor the user's cache folder is writable. Such an
 installation must still work, so the kernel is then compiled anew in each process.
+
+Numba takes a cached kernel for fresh as long as the file it stands in is unchanged, although the kernel contains parts from other
+files. After an upgrade it could so run old code. Here the cache of every kernel is stamped with the sources of all of them.
 """
 
+import hashlib
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from typing import Any
 
 import numba
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Kernel = Callable[..., Any]  # numba infers the types from the call, so there is nothing to check
 # No fast-math: a sum has one value whatever the block it is computed in. No C wrappers: nobody calls kernels from C.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
-def compiled(function: Function) -> Function:
+def _digest_of_sources() -> str:
+    here = Path(__file__).parent
+    sources = (path.read_bytes() for path in (here / "compiled.py", here / "rows.py", *sorted((here / "trees").glob("*.py"))))
+    return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text)).hexdigest()
+
+
+_SOURCES = _digest_of_sources()
+
+
+def compiled(function: Kernel) -> Kernel:
     """Compile ``function`` lazily, to be called from Python."""
     try:
-        return cast(Function, numba.njit(cache=True, **_OPTIONS)(function))
-    except RuntimeError:  # no place to keep the cache
-        return cast(Function, numba.njit(**_OPTIONS)(function))
+        kernel: Any = numba.njit(cache=True, **_OPTIONS)(function)
+        kernel._cache._cache_file._source_stamp = _SOURCES
+    except (RuntimeError, AttributeError, OSError):  # no place to keep the cache, or no way to stamp it
+        kernel = numba.njit(**_OPTIONS)(function)
+    return kernel  # type: ignore[no-any-return]
 
 
-def compiled_part(function: Function) -> Function:
+def compiled_part(function: Kernel) -> Kernel:
     """Compile a part of other kernels, which only they call: it needs no way in from Python and is cached with them."""
-    return cast(Function, numba.njit(no_cpython_wrapper=True, **_OPTIONS)(function))
+    part: Kernel = numba.njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+    return part

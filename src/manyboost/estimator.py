@@ -12,19 +12,31 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from manyboost.calibration import fit_temperature, folds_of_rows
 from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
-from manyboost.columns import read_columns
+from manyboost.columns import Columns, read_columns
+from manyboost.labels import encode_labels, read_labels, read_weights
 from manyboost.loop import Boosted, Settings, Threads, Validation, best_round, boost
 from manyboost.maths.links import best_temperature
-from manyboost.parameters import anything, check_parameters, choice, count_or_fraction, flag, integer, number
+from manyboost.parameters import (
+    check_parameters,
+    checked,
+    choice,
+    count_or_fraction,
+    flag,
+    integer,
+    is_choice_of_columns,
+    is_class_weight,
+    is_list_of_callables,
+    is_number_of_jobs,
+    is_random_state,
+    number,
+)
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.trees.binning import MAX_BINS, Binning, apply_bins, find_cuts, row_keys, take_rows
+from manyboost.trees.binning import MAX_BINS, Binning, Table, apply_bins, find_cuts, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits
 
@@ -82,13 +94,16 @@ _SHARED_ATTRIBUTES = """\
 classes_ : array of the K class labels
 n_features_in_, feature_names_in_ : width of X, and names of its columns if it had any
 n_estimators_ : int
-    Rounds made.
+    Rounds made and kept; 0 when no tree was of use.
 history_ : dict of arrays
-    For each round: loss, training_error, validation_error, step, n_trees, seconds. ``pandas.DataFrame(model.history_)`` is a table.
+    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, seconds. ``pandas.DataFrame(model.history_)`` is a
+    table. With early stopping it goes on behind the last round that was kept.
 stop_reason_ : str
     Why the fit ended.
 n_clipped_steps_ : int
     Steps without a finite optimum that were cut off.
+class_prior_ : (n_classes,) array
+    Share of each class in the weight of the training rows: what a model without trees says.
 temperature_ : float
     Factor of the scores inside the link; 1 when not calibrated.
 forest_ : Forest
@@ -128,19 +143,21 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     subsample: float = number(1.0, low=0, high=1, open_low=True)
     sampling: str = choice("uniform", "uniform", "weight")
     prune: str | None = choice(None, None, "merge", "cost_complexity")
-    categorical_features: Any = anything("from_dtype")
+    categorical_features: Any = checked(
+        "from_dtype", "'from_dtype', None, a mask, or a list of column numbers or names", is_choice_of_columns
+    )
     handle_unknown: str = choice("error", "error", "missing")
-    class_weight: Any = anything(None)
+    class_weight: Any = checked(None, "None, 'balanced' or a dict of factors by class", is_class_weight)
     calibrate: str | bool = choice("auto", "auto", False)
     early_stopping: bool = flag(False)
     validation_fraction: float = number(0.1, low=0, high=1, open_low=True, open_high=True)
     n_iter_no_change: int = integer(20, low=1)
     tol: float = number(0.0, low=0)
     warm_start: bool = flag(False)
-    callbacks: Sequence[Callable[[dict[str, float]], Any]] | None = anything(None)
+    callbacks: Sequence[Callable[[dict[str, float]], Any]] | None = checked(None, "None or a list of callables", is_list_of_callables)
     verbose: int = integer(0, low=0)
-    n_jobs: int | None = anything(None)
-    random_state: Any = anything(None)
+    n_jobs: int | None = checked(None, "a whole number other than 0, -1 for all cores, or None", is_number_of_jobs)
+    random_state: Any = checked(None, "a whole number from 0 to 2**32 - 1, a numpy RandomState, or None", is_random_state)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -180,6 +197,10 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """(C, K): what the columns mean for the K scores. None: the columns are the scores."""
         return None
 
+    def scores(self, columns: Floats) -> Floats:
+        """The scores F (n, K) that decide, from the columns; they must be highest where ``link`` is."""
+        return columns if self._decoder is None else columns @ self._decoder
+
     # ---- fit -----------------------------------------------------------------------------------------------------------------
 
     @with_callbacks
@@ -205,65 +226,27 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_parameters(self)
         going_on = self.warm_start and hasattr(self, "forest_")
+        if not going_on:
+            self.__dict__.pop("forest_", None)  # a fit that fails leaves no model, rather than half of an old one
         numeric, columns = read_columns(
             self, X, self._columns if going_on else None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown
         )
-        labels, weight, classes = self._read_labels(X, y, sample_weight, numeric.shape[0])
+        labels = read_labels(numeric, y, sample_weight, self.class_weight)
         if going_on:
-            self._check_same_task(classes)
+            self._check_same_task(labels.classes)
         else:
-            self.classes_ = classes
-            self._columns = columns
+            self.classes_ = labels.classes
+            self._columns: Columns = columns
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         with Threads.of(self._n_threads()) as threads:
-            self._fit_rows(numeric, labels, weight, (X_val, y_val, sample_weight_val), threads, going_on, Rounds(
+            self._fit_rows(numeric, labels.y, labels.weight, (X_val, y_val, sample_weight_val), threads, going_on, Rounds(
                 self, self.n_estimators, X, y, {"sample_weight": sample_weight}
             ))  # fmt: skip
         return self
 
     def _n_threads(self) -> int:
-        try:
-            return max(1, int(effective_n_jobs(self.n_jobs)))
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{type(self).__name__}: n_jobs={self.n_jobs!r} is not allowed; give a whole number other than 0, -1 for all cores, or None."
-            ) from None
-
-    def _read_labels(self, X: Any, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.intp], Floats, NDArray[Any]]:
-        """Classes as 0..K-1 (-1 for rows without weight), weights, and the class labels."""
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        y = column_or_1d(y, warn=True)
-        if len(y) != n_rows:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and y has {len(y)}.")
-        check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        used = weight > 0
-        if not used.any():
-            raise ValueError("sample_weight is zero for every row; give at least one row of each of two classes a positive weight.")
-        classes, labels = np.unique(y[used], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes; y (rows of positive weight) has only one class, {classes[0]!r}."
-            )
-        if len(classes) > np.iinfo(np.uint16).max:
-            raise ValueError(f"y has {len(classes)} classes; at most {np.iinfo(np.uint16).max} can be told apart. Is y a number to be predicted?")
-        encoded = np.full(len(y), -1, np.intp)
-        encoded[used] = labels
-        if self.class_weight is not None:
-            weight = weight.copy()
-            weight[used] *= self._class_factors(classes, y[used])[labels]
-            if not (np.isfinite(weight).all() and (weight >= 0).all()):
-                raise ValueError("class_weight must hold finite, non-negative numbers.")
-            encoded[weight == 0] = -1
-        return encoded, weight, classes
-
-    def _class_factors(self, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
-        if isinstance(self.class_weight, dict):
-            unknown = [label for label in self.class_weight if label not in classes.tolist()]
-            if unknown:
-                raise ValueError(f"class_weight names {unknown[0]!r}, which is no class of y; the classes are {classes.tolist()}.")
-        return np.asarray(compute_class_weight(self.class_weight, classes=classes, y=y))
+        check_parameters(self)  # predict may be called with other parameters than fit
+        return max(1, int(effective_n_jobs(self.n_jobs)))
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         if self.n_estimators < self.n_estimators_:
@@ -284,7 +267,15 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             splitter=self.splitter,
         )
         return Settings(
-            self.n_estimators, self.learning_rate, limits, self.subsample, self.sampling, self.prune, self._seed, self.n_iter_no_change, self.tol
+            n_estimators=self.n_estimators,
+            learning_rate=self.learning_rate,
+            limits=limits,
+            subsample=self.subsample,
+            sampling=self.sampling,
+            prune=self.prune,
+            seed=self._seed,
+            n_iter_no_change=self.n_iter_no_change,
+            tol=self.tol,
         )
 
     def _fit_rows(
@@ -297,15 +288,13 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             numeric, labels, weight = numeric[used], labels[used], weight[used]
         if not going_on:
             self._binning: Binning = find_cuts(numeric, weight, self._columns.n_categories, self.max_bins, threads.map)
-        table = apply_bins(numeric, self._binning, settings.limits.layout, threads.map)
-        keys = row_keys(table, labels)
-        # From here on rows stand in an order that depends on what is in them alone: so does everything that is drawn or added up.
-        order = np.lexsort((weight, keys))
-        table, keys, labels, weight = take_rows(table, order), keys[order], labels[order], weight[order]
+        table, keys, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
         task = Task.of(labels, K, weight)
+        if not going_on:
+            self.class_prior_ = np.bincount(task.y, task.weight, K)
         decoder = self.decoder(K)
         n_columns = K if decoder is None else len(decoder)
-        validation, task, table, keys = self._validation(validation_set, task, table, keys, settings)
+        validation, task, table, keys = self._validation(validation_set, task, table, keys, settings, threads)
         context = table, keys, self._binning, decoder, n_columns, settings, threads
         earlier = self._earlier() if going_on else None
         if earlier is None or not self._ended_by_itself():
@@ -314,7 +303,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 def after_round(round_: int, row: dict[str, float], forest: Callable[[], Forest]) -> bool:
                     show(round_, row)
                     record = {"round": round_ + 1, **row}
-                    stop = any([bool(callback(record)) for callback in self.callbacks or ()])
+                    stop = any([bool(callback(record)) for callback in self.callbacks or ()])  # noqa: C419 (each is called)
                     return rounds.end_round(lambda: self._fitted_attributes(forest(), decoder, 1.0)) or stop
 
                 boosted = boost(self, task, *context, validation=validation, earlier=earlier, after_round=after_round)
@@ -323,39 +312,51 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             self._calibrate(task, context, validation)
         rounds.end(lambda: self._fitted_attributes(self.forest_, decoder, self.temperature_))
 
+    def _in_order(
+        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, settings: Settings, threads: Threads
+    ) -> tuple[Table, NDArray[np.uint64], NDArray[np.intp], Floats]:
+        """Binned rows, keys, labels and weights in an order that depends on what is in the rows alone.
+
+        So does, from there on, everything that is drawn or added up.
+        """
+        table = apply_bins(numeric, self._binning, settings.limits.layout, threads.map)
+        keys = row_keys(table, labels)
+        order = np.lexsort((weight, keys))
+        return share_columns(take_rows(table, order)), keys[order], labels[order], weight[order]
+
     def _validation(
-        self, given: tuple[Any, Any, Any], task: Task, table: Any, keys: Any, settings: Settings
-    ) -> tuple[Validation | None, Task, Any, Any]:
+        self, given: tuple[Any, Any, Any], task: Task, table: Table, keys: NDArray[np.uint64], settings: Settings, threads: Threads
+    ) -> tuple[Validation | None, Task, Table, NDArray[np.uint64]]:
         """The rows to watch, and what is left to train on."""
         X_val, y_val, weight_val = given
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val must be given together.")
+        if (X_val is None) != (y_val is None) or (X_val is None and weight_val is not None):
+            raise ValueError("X_val and y_val must be given together, and sample_weight_val only with them.")
         if not self.early_stopping:
             if X_val is not None:
                 raise ValueError("X_val is only used with early_stopping=True; set that, or leave the validation set out.")
             return None, task, table, keys
         if X_val is not None:
-            numeric = self._read(X_val)
-            y_val = column_or_1d(y_val)
-            where = np.searchsorted(self.classes_, y_val)
-            known = self.classes_[np.minimum(where, len(self.classes_) - 1)] == y_val
-            if not known.all():
-                raise ValueError(f"y_val has the label {y_val[~known][0]!r}, which does not occur in y.")
-            weight = _check_sample_weight(weight_val, X_val, dtype=np.float64, ensure_non_negative=True)
-            return Validation(apply_bins(numeric, self._binning, settings.limits.layout), where, weight), task, table, keys
+            try:
+                numeric = self._read(X_val)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"X_val: {error}") from None
+            labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
+            weight = read_weights(numeric, weight_val, "sample_weight_val")
+            watched, _, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
+            return Validation(watched, labels, weight), task, table, keys
         fold = folds_of_rows(task, keys, 1.0 - self.validation_fraction)
         inside, outside = np.flatnonzero(fold != 1), np.flatnonzero(fold == 1)
         if not len(outside):
             raise ValueError(
-                f"early_stopping: validation_fraction={self.validation_fraction} leaves no row to watch; give a larger fraction, X_val and y_val, "
-                "or set early_stopping=False."
+                f"early_stopping: validation_fraction={self.validation_fraction} leaves no row to watch; "
+                "give a larger fraction, X_val and y_val, or set early_stopping=False."
             )
-        watched = Validation(take_rows(table, outside), task.y[outside], task.weight[outside])
-        return watched, Task.of(task.y[inside], task.K, task.weight[inside]), take_rows(table, inside), keys[inside]
+        validation = Validation(take_rows(table, outside), task.y[outside], task.weight[outside])
+        return validation, task.part(inside), take_rows(table, inside), keys[inside]
 
     def _earlier(self) -> Boosted:
         history = {name: list(values) for name, values in self.history_.items()}
-        return Boosted(self.forest_, np.empty((0, 0)), history, self.stop_reason_, self.n_clipped_steps_)
+        return Boosted(self.forest_, np.empty((0, 0)), history, self.stop_reason_)
 
     def _ended_by_itself(self) -> bool:
         """Did the earlier fit end for a reason that would have ended a longer one, too?"""
@@ -365,6 +366,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return {"forest_": forest, "n_estimators_": forest.n_rounds, "_decoder": decoder, "temperature_": temperature}
 
     def _take_over(self, boosted: Boosted, decoder: Floats | None, validation: Validation | None, settings: Settings) -> None:
+        self.forest_: Forest  # with the others of a usable model below
         forest, n_rounds = boosted.forest, boosted.forest.n_rounds
         if validation is not None and n_rounds:
             n_rounds = best_round(boosted.history["validation_error"], settings.tol) + 1
@@ -373,7 +375,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             setattr(self, name, value)
         self.history_ = {name: np.array(values) for name, values in boosted.history.items()}
         self.stop_reason_ = boosted.stop_reason
-        self.n_clipped_steps_ = boosted.n_clipped
+        self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
     def _calibrate(self, task: Task, context: tuple[Any, ...], validation: Validation | None) -> None:
         """Set the temperature: from the validation rows where there are some, else from pilot fits."""
@@ -392,22 +394,27 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     # ---- predict -------------------------------------------------------------------------------------------------------------
 
     def _read(self, X: Any) -> Any:
-        check_is_fitted(self)
         return read_columns(self, X, self._columns, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)[0]
 
     def _columns_of(self, X: Any) -> Floats:
+        check_is_fitted(self)
         numeric = self._read(X)
         with Threads.of(self._n_threads()) as threads:
             return self.forest_.columns(numeric, threads.map)
 
-    def _scores(self, columns: Floats) -> Floats:
-        return columns if self._decoder is None else columns @ self._decoder
-
     def _decision(self, scores: Floats) -> Floats:
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
+    def _scores(self, columns: Floats) -> Floats:
+        """The scores that decide; without trees, those of the classes' shares."""
+        if self.n_estimators_:
+            return self.scores(columns)
+        return np.tile(np.log(np.maximum(self.class_prior_, np.finfo(float).tiny)), (len(columns), 1))
+
     def _probability(self, columns: Floats) -> Floats:
-        return self.link(columns * self.temperature_)
+        if self.n_estimators_:
+            return self.link(columns * self.temperature_)
+        return np.tile(self.class_prior_, (len(columns), 1))
 
     def decision_function(self, X: Any) -> Floats:
         """Scores F, (n, K); for two classes their difference, (n,), positive for ``classes_[1]``."""
@@ -425,6 +432,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return np.asarray(self.classes_[self._scores(columns).argmax(axis=1)])
 
     def _staged(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self)
         return self.forest_.staged_columns(self._read(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
@@ -451,7 +459,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     @property
     def feature_importances_(self) -> Floats:
         total = self.class_importances_.sum(axis=1)
-        return total / total.sum() if total.sum() > 0 else total
+        return np.asarray(total / total.sum() if total.sum() > 0 else total)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -462,5 +470,3 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "forest_")
-
-

@@ -53,6 +53,11 @@ class Settings:
     n_iter_no_change: int
     tol: float
 
+    @property
+    def n_draws(self) -> int:
+        """How often a tree of no use is grown anew: where chance has no part in it, it would be the same tree."""
+        return MAX_DRAWS if self.subsample < 1.0 or self.sampling == "weight" or self.limits.random else 1
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -91,22 +96,32 @@ class Boosted:
     columns: Floats  # of the training rows
     history: dict[str, list[float]] = field(default_factory=dict)
     stop_reason: str = ""
-    n_clipped: int = 0
     validation_columns: Floats | None = None
 
 
-HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "seconds")
+HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "seconds")
+MAX_DRAWS = 10
+MAX_COPIES = 10  # of a row, on average
+NO_SPLIT = (
+    "no split is of use: the columns are constant or tell nothing of y, or limits such as min_samples_leaf forbid it; "
+    "the model is the classes' shares"
+)
 
 
 class _Trees:
     """Grows the trees of a round, several at a time where there are several."""
 
-    def __init__(self, table: Table, keys: NDArray[np.uint64], settings: Settings, threads: Threads):
+    def __init__(self, task: Task, table: Table, keys: NDArray[np.uint64], settings: Settings, threads: Threads):
         self.table, self.keys, self.settings, self.threads = table, keys, settings, threads
+        self.n_drawn = max(1, int(settings.subsample * _counted_rows(task)))
         self.alone = Grower(table, settings.limits, threads.pool, threads.n)
         self.growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(threads.n):
             self.growers.put(Grower(table, settings.limits))
+
+    def grow_again(self, problem: Problem, *of: int) -> tuple[Tree, NDArray[np.int32], Leaves]:
+        """A tree for one problem, by the random numbers of (round, problem, draw)."""
+        return self._grow(self.alone, problem, seed_of(self.settings.seed, *of))
 
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[tuple[Tree, NDArray[np.int32], Leaves]]:
         if len(problems) == 1 or self.threads.n == 1:
@@ -127,21 +142,24 @@ class _Trees:
         if settings.subsample < 1.0 and settings.sampling == "uniform":
             rows = draw_uniformly(self.keys, settings.subsample, seed)
         elif settings.sampling == "weight":
-            rows = draw_by_weight(statistics, settings.subsample, seed)
+            rows = draw_by_weight(statistics, self.n_drawn, seed)
             statistics = statistics.per_unit_weight()
-        tree, leaf = grower.grow(statistics, problem.criterion, seed, rows)
+        tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
         if settings.prune is not None:
             if statistics.n_dense or not statistics.n_labels:
                 raise ValueError(
-                    f"prune={settings.prune!r} needs trees whose leaves vote for a label; this algorithm's leaves hold vectors. Use prune=None."
+                    f"prune={settings.prune!r} needs trees whose leaves vote for a label; this algorithm's leaves hold vectors. "
+                    "Use prune=None."
                 )
             if settings.prune == "merge":
                 tree = merge_equal_leaves(tree)
             else:
                 drawn = np.arange(self.table.n_rows, dtype=np.int32) if rows is None else rows
-                tree = prune_by_cost_complexity(
-                    tree, self.table, statistics, drawn, seed, lambda part: grower.grow(statistics, problem.criterion, seed, part)[0]
-                )
+
+                def grow(part: NDArray[np.int32]) -> Tree:
+                    return grower.grow(statistics, problem.criterion, seed, part, leaves=False)[0]
+
+                tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
             leaf = tree.leaves_of(self.table)
         summed = problem.summed
         if problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None:
@@ -153,6 +171,15 @@ class _Trees:
         votes = said[:, statistics.n_dense :] if statistics.n_labels else said[:, summed.n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
         return tree, leaf, Leaves(sums, label)
+
+
+def _counted_rows(task: Task) -> int:
+    """The number of rows, a weight of two being two rows. Weights that are no whole numbers, or large ones, are no numbers of rows."""
+    n_rows = len(task.y)
+    if task.N / n_rows > MAX_COPIES:
+        return n_rows
+    copies = task.weight * task.N
+    return round(task.N) if (np.abs(copies - np.rint(copies)) < 1e-6).all() else n_rows
 
 
 def boost(
@@ -179,18 +206,19 @@ def boost(
     earlier : what an earlier fit on the same rows made, to go on from
     after_round : told the number of the round, its history and a way to the forest so far; True stops
     """
-    trees = _Trees(table, keys, settings, threads)
+    trees = _Trees(task, table, keys, settings, threads)
     state = algorithm.start(task)
     columns = np.zeros((len(task.y), n_columns))
     watched = None if validation is None else np.zeros((len(validation.y), n_columns))
     out = Boosted(Forest.empty(n_columns), columns, {name: [] for name in HISTORY}, validation_columns=watched)
     first = 0
     if earlier is not None:
-        out.forest, out.n_clipped = earlier.forest, earlier.n_clipped
-        out.history = {name: list(earlier.history[name]) for name in HISTORY}
+        out.forest = earlier.forest
         first = out.forest.n_rounds
+        out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
         state = _replay(algorithm, task, table, validation, out, settings.seed, state)
     grown: list[tuple[Tree, Floats, int, int]] = []
+    any_split = bool((out.forest.nodes["feature"] >= 0).any())
 
     def scores(of: Floats) -> Floats:
         return of if decoder is None else of @ decoder
@@ -199,8 +227,9 @@ def boost(
         began = time.perf_counter()
         problems = list(algorithm.pose(task, state, round_generator(settings.seed, round_)))
         gains, answers, refusals = [], [], []
-        for problem, (tree, leaf, leaves) in zip(problems, trees.grow_all(problems, round_), strict=True):
-            answer = algorithm.step(task, problem, leaves)
+        solved = list(_solve(algorithm, task, trees, problems, round_))
+        any_split = any_split or any(tree.n_leaves > 1 for _, tree, _, _ in solved)
+        for problem, tree, leaf, answer in solved:
             if isinstance(answer, Refusal):
                 refusals.append(answer.reason)
                 continue
@@ -221,21 +250,37 @@ def boost(
             "validation_error": np.nan,
             "step": float(np.mean([answer.size for answer in answers])),
             "n_trees": float(len(gains)),
+            "n_clipped": float(sum(answer.clipped for answer in answers)),
             "seconds": time.perf_counter() - began,
         }
         if validation is not None and watched is not None:
             row["validation_error"] = error_weight(scores(watched), validation.y, validation.weight) / float(validation.weight.sum())
         for name in HISTORY:
             out.history[name].append(row[name])
-        out.n_clipped += sum(answer.clipped for answer in answers)
         asked = after_round is not None and after_round(round_, row, lambda: out.forest.extended(grown, binning))
         out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
         if out.stop_reason:
             break
     else:
         out.stop_reason = f"all {settings.n_estimators} rounds were made"
+    if not any_split:
+        return Boosted(Forest.empty(n_columns), np.zeros_like(columns), {name: [] for name in HISTORY}, NO_SPLIT, watched)
     out.forest = out.forest.extended(grown, binning)
     return out
+
+
+def _solve(
+    algorithm: Algorithm, task: Task, trees: _Trees, problems: Sequence[Problem], round_: int
+) -> Iterator[tuple[Problem, Tree, NDArray[np.int32], Answer | Refusal]]:
+    """Grow a tree for each problem and ask what its leaves add. One that is refused, or has but one leaf, is drawn again."""
+    for at, (problem, (tree, leaf, leaves)) in enumerate(zip(problems, trees.grow_all(problems, round_), strict=True)):
+        answer = algorithm.step(task, problem, leaves)
+        for draw in range(1, trees.settings.n_draws):
+            if tree.n_leaves > 1 and isinstance(answer, Answer):
+                break
+            tree, leaf, leaves = trees.grow_again(problem, round_, at, draw)
+            answer = algorithm.step(task, problem, leaves)
+        yield problem, tree, leaf, answer
 
 
 def round_generator(seed: int, round_: int) -> np.random.Generator:
@@ -264,17 +309,15 @@ def _stop_reason(
 
 
 def best_round(errors: Sequence[float], tol: float) -> int:
-    """The round after which the error no longer fell by more than ``tol``."""
-    best = 0
+    """The round after which the error no longer fell by more than ``tol``; rounds whose error is not known (NaN) do not count."""
+    errors, best = np.nan_to_num(errors, nan=np.inf).tolist(), 0
     for at, error in enumerate(errors):
         if error < errors[best] - tol:
             best = at
     return best
 
 
-def _replay(
-    algorithm: Algorithm, task: Task, table: Table, validation: Validation | None, out: Boosted, seed: int, state: Any
-) -> Any:
+def _replay(algorithm: Algorithm, task: Task, table: Table, validation: Validation | None, out: Boosted, seed: int, state: Any) -> Any:
     """Bring state and columns to where the forest ends, by the same operations that the earlier fit made."""
     watched = [] if validation is None else list(out.forest.replay(validation.table))
     gains: list[Gain] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
 from numbers import Integral, Real
 from typing import Any
@@ -43,7 +43,9 @@ def number(default: float, *, low: float, high: float = np.inf, open_low: bool =
         wanted += f" and {'below' if open_high else 'at most'} {high:g}"
 
     def check(value: Any) -> str | None:
-        fine = _is_number(value) and (low < value or (not open_low and value == low)) and (value < high or (not open_high and value == high))
+        fine = (
+            _is_number(value) and (low < value or (not open_low and value == low)) and (value < high or (not open_high and value == high))
+        )
         return None if fine else wanted
 
     return _parameter(default, check)
@@ -78,6 +80,33 @@ def flag(default: bool) -> Any:
 def anything(default: Any) -> Any:
     """A value that is checked where it is used."""
     return _parameter(default, lambda value: None)
+
+
+def checked(default: Any, wanted: str, fine: Callable[[Any], bool]) -> Any:
+    """A value of a kind of its own: ``fine`` tells whether it is, ``wanted`` says what is."""
+    return _parameter(default, lambda value: None if fine(value) else wanted)
+
+
+def is_choice_of_columns(value: Any) -> bool:
+    return value is None or isinstance(value, (list, tuple, np.ndarray)) or (isinstance(value, str) and value == "from_dtype")
+
+
+def is_class_weight(value: Any) -> bool:
+    return value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced")
+
+
+def is_list_of_callables(value: Any) -> bool:
+    return value is None or (isinstance(value, (list, tuple)) and all(callable(item) for item in value))
+
+
+def is_number_of_jobs(value: Any) -> bool:
+    return value is None or (_is_integer(value) and value != 0)
+
+
+def is_random_state(value: Any) -> bool:
+    if _is_integer(value):
+        return bool(0 <= value < 2**32)
+    return value is None or isinstance(value, np.random.RandomState) or value is np.random
 
 
 def check_parameters(estimator: Any) -> None:

@@ -19,23 +19,35 @@ def progress_of(estimator: Any, n_rounds: int, first: int) -> Iterator[Show]:
     if estimator.verbose == 0:
         yield lambda round_, row: None
     elif estimator.verbose == 1 and (columns := _bar_columns()) is not None:
+        from rich.console import Console
         from rich.progress import Progress
 
-        with Progress(*columns, transient=False) as bar:
+        with Progress(*columns, console=Console(stderr=True)) as bar:
             name = bar.add_task(type(estimator).__name__, total=n_rounds, completed=first, error=float("nan"))
             yield lambda round_, row: bar.update(name, completed=round_ + 1, error=row["training_error"])
     else:
-        if not LOGGER.handlers and not logging.getLogger().handlers:
-            LOGGER.addHandler(logging.StreamHandler(sys.stderr))
+        if not LOGGER.hasHandlers():
+            LOGGER.addHandler(_ToStderr())
+        if LOGGER.level == logging.NOTSET:  # lines were asked for
             LOGGER.setLevel(logging.INFO)
         every = max(1, n_rounds // LINES) if estimator.verbose == 1 else estimator.verbose - 1
 
         def show(round_: int, row: dict[str, float]) -> None:
             if (round_ + 1) % every == 0 or round_ + 1 == n_rounds:
-                shown = ", ".join(f"{name} {row[name]:.4g}" for name in ("loss", "training_error", "validation_error") if row[name] == row[name])
+                shown = ", ".join(
+                    f"{name} {row[name]:.4g}" for name in ("loss", "training_error", "validation_error") if row[name] == row[name]
+                )
                 LOGGER.info("%s: round %d of %d, %s", type(estimator).__name__, round_ + 1, n_rounds, shown)
 
         yield show
+
+
+class _ToStderr(logging.StreamHandler[Any]):
+    """Writes to what ``sys.stderr`` is at the time, as notebooks and tests exchange it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.setStream(sys.stderr)
+        super().emit(record)
 
 
 def _bar_columns() -> tuple[Any, ...] | None:

@@ -35,8 +35,8 @@ class Task:
     y : (n,) classes 0..K-1
     K : number of classes
     weight : (n,) weights that sum to one
-    N : number of rows, a row of the smallest weight counting once: what smoothing and stop rules that name N refer to.
-        Rows of weight two and rows given twice are the same.
+    N : number of rows, a row of the smallest weight counting once: what smoothing, samples and stop rules that name N refer to.
+        Rows of weight two and rows given twice are the same; very unequal weights count for ten times the rows at most.
     """
 
     y: NDArray[np.intp]
@@ -48,7 +48,13 @@ class Task:
     def of(cls, y: NDArray[np.integer], K: int, weight: Floats) -> Task:
         """A task with weights scaled to sum to one."""
         total = float(weight.sum())
-        return cls(y.astype(np.intp, copy=False), K, weight / total, total / float(weight.min()))
+        return cls(y.astype(np.intp, copy=False), K, weight / total, min(total / float(weight.min()), 10.0 * len(weight)))
+
+    def part(self, rows: NDArray[np.intp]) -> Task:
+        """The task of some of the rows; what counts once stays what it was."""
+        weight = self.weight[rows]
+        share = float(weight.sum())
+        return Task(self.y[rows], self.K, weight / share, self.N * share)
 
 
 @dataclass(frozen=True)

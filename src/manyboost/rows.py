@@ -13,6 +13,20 @@ Floats = NDArray[np.float64]
 @compiled
 def _add_leaf_vectors(columns, vectors, leaf, column):
     width = vectors.shape[1]
+    only = np.zeros(vectors.shape[0], np.int64)  # where a leaf's vector has its one entry that is not zero
+    most = 0
+    for n in range(vectors.shape[0]):
+        n_used = 0
+        for k in range(width):
+            if vectors[n, k] != 0:
+                only[n] = k
+                n_used += 1
+        most = max(most, n_used)
+    if most <= 1:
+        for i in range(leaf.size):
+            k = only[leaf[i]]
+            columns[i, column + k] += vectors[leaf[i], k]
+        return
     for i in range(leaf.size):
         for k in range(width):
             columns[i, column + k] += vectors[leaf[i], k]
@@ -22,11 +36,11 @@ def _add_leaf_vectors(columns, vectors, leaf, column):
 def _error_weight(scores, y, weight):
     wrong = 0.0
     for i in range(y.size):
-        best = 0
-        for k in range(1, scores.shape[1]):
-            if scores[i, k] > scores[i, best]:
-                best = k
-        if best != y[i]:
+        own = scores[i, y[i]]
+        beaten = 0
+        for k in range(scores.shape[1]):  # no branch, so that it runs in vector registers
+            beaten += np.int64(scores[i, k] > own) | (np.int64(scores[i, k] == own) & np.int64(k < y[i]))
+        if beaten:
             wrong += weight[i]
     return wrong
 
@@ -60,6 +74,8 @@ def _own_entries(values, y, out):
 
 def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
     """Add the vector of each row's leaf to its columns, from ``column`` on, in place."""
+    if column + vectors.shape[1] > columns.shape[1]:  # the kernel checks no bounds, and trees may come from a file
+        raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {columns.shape[1] - 1}.")
     _add_leaf_vectors(columns, vectors, leaf, column)
 
 
@@ -70,6 +86,8 @@ def error_weight(scores: Floats, y: NDArray[np.integer], weight: Floats) -> floa
 
 def scaled_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
     """``values * others[leaf]``, but ``values * own[leaf]`` at each row's class: (n, K)."""
+    if others.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
+        raise ValueError(f"leaves of {others.shape[1]} numbers do not fit {values.shape[1]} classes.")
     out = np.empty_like(values)
     _scaled_by_leaf(values, others, own, y, leaf, out)
     return out

@@ -10,8 +10,9 @@
     Z = 2 sum_jk sqrt(W+ W-)                  the criterion ``exponential``
 
 Growing by a direction replaces the 2K sums of Z by two: with v drawn once a round from N(0, I_K), g = sum_k v_k Y_k D_k and
-h = sum_k v_k^2 D_k, and the gain is that of a Newton step for the sum of the classes along v. A tree then costs the same for any K; the leaves are
-still summed over all classes. The weights start uniform, 1/(NK), or balanced, 1/(2N) at the true class and 1/(2N(K-1)) elsewhere.
+h = sum_k v_k^2 D_k, and the gain is that of a Newton step for the sum of the classes along v. A tree then costs the same for any K; the
+leaves are still summed over all classes. The weights start uniform, 1/(NK), or balanced, 1/(2N) at the true class and 1/(2N(K-1))
+elsewhere.
 """
 
 from __future__ import annotations

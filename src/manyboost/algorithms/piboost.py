@@ -11,8 +11,9 @@
     w <- w R^{+-(K-s)} in S, R^{+-s} else     update: a mistaken row grows, the other shrinks                  (2e)
 
 A small set costs more when missed. The paper grows trees by the plain error; its stage loss prefers ``(K-s) e1 + s e2``
-(``learner_weights="cost"``), because Lemma 1 drops two factors that differ unless s = K/2. When both errors vanish no finite root exists and the step is
-cut off at an error of 1e-6; a separator whose tree mistakes no row has nothing more to learn and is posed no more. A negative edge gives a negative beta, which turns the tree round.
+(``learner_weights="cost"``), because Lemma 1 drops two factors that differ unless s = K/2. When both errors vanish no finite root exists
+and the step is cut off at an error of 1e-6; the separator goes on voting, or its scores would no longer compare with those of the others.
+A negative edge gives a negative beta, which turns the tree round.
 
 Probabilities: h^S is least at a multiple of the logit of P(S). For single classes these are normalised. For other sets the scores F decide,
 ``probability="scores"`` (softmax of F, calibrated), or the class probabilities most likely to give those of the sets (``"separators"``, by
@@ -26,30 +27,45 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import Masks, separator_codes, separators, without_complements
-from manyboost.maths.links import couple_separators, separator_probability, softmax
+from manyboost.maths.links import couple_separators, normalised_sigmoid, separator_logit, softmax
 from manyboost.maths.steps import separator_root
 from manyboost.maths.weights import Weights
-from manyboost.parameters import anything, choice, integer
+from manyboost.parameters import checked, choice, count_or_fraction, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import GINI_CRITERION
 from manyboost.trees.statistics import Statistics
+
+MAX_CLASSES_FOR_PAIRS = 12
+
+
+def _is_choice_of_separators(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ("auto", "singles", "pairs", "all")
+    return isinstance(value, (list, tuple)) and all(isinstance(members, (list, tuple, set, frozenset)) for members in value)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PIBoostClassifier(BoostingClassifier):
     """Boosting with partially informative weak learners: every round grows one binary tree for each separator.
 
+    The defaults are the paper's schedule: each tree is grown on a sample drawn by weight, splits only nodes with a fair share of it, and
+    merges leaves that say the same. Trees that see all rows soon make no error on easy separators, whose votes then no longer compare with
+    those of hard ones.
+
     Parameters
     ----------
-    separators : "singles", "pairs", "all", or list of sets of classes
-        Single classes; single classes and pairs; every set; or the given ones. A set and its complement are the same separator.
+    separators : "auto", "singles", "pairs", "all", or list of sets of classes
+        Single classes; single classes and pairs; every set; or the given ones. A set and its complement are the same separator. "auto" is
+        "pairs" for up to 12 classes, which is the more accurate, and "singles" beyond, where pairs would be hundreds of trees a round.
     learner_weights : {"published", "cost"}
         Grow by the paper's plain error, or by the error weighted as the stage loss weighs it.
     probability : {"scores", "separators"}
-        What probabilities and decisions come from when separators are more than single classes.
+        What probabilities and decisions come from when separators are more than single classes. With "separators" the scores are the
+        logarithms of the probabilities, so that ``calibrate`` may change a decision.
 
     References
     ----------
@@ -60,22 +76,24 @@ class PIBoostClassifier(BoostingClassifier):
     >>> from sklearn.datasets import load_wine
     >>> from manyboost import PIBoostClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> PIBoostClassifier(n_estimators=10, max_depth=2, random_state=0).fit(X, y).score(X, y)
+    >>> PIBoostClassifier(n_estimators=20, random_state=0).fit(X, y).score(X, y)
     1.0
     """
 
-    separators: Any = anything("singles")
+    separators: Any = checked("auto", "'auto', 'singles', 'pairs', 'all' or a list of sets of classes", _is_choice_of_separators)
     learner_weights: str = choice("published", "published", "cost")
     probability: str = choice("scores", "scores", "separators")
-    n_estimators: int = integer(100, low=1)
-    max_depth: int | None = integer(5, low=1, none="no limit")
+    n_estimators: int = integer(60, low=1)
+    min_samples_split: int | float = count_or_fraction(0.02, low=2)
+    subsample: float = number(0.3, low=0, high=1, open_low=True)
+    sampling: str = choice("weight", "uniform", "weight")
+    prune: str | None = choice("merge", None, "merge", "cost_complexity")
 
     def masks(self, K: int) -> Masks:
         """The separators, (number of them, K)."""
         if isinstance(self.separators, str):
-            if self.separators not in ("singles", "pairs", "all"):
-                raise ValueError(f"separators={self.separators!r} is not allowed; give 'singles', 'pairs', 'all' or a list of sets of classes.")
-            return separators(self.separators, K)
+            few = "pairs" if K <= MAX_CLASSES_FOR_PAIRS else "singles"
+            return separators(few if self.separators == "auto" else self.separators, K)
         labels = self.classes_.tolist()
         sets = []
         for given in self.separators:
@@ -96,8 +114,6 @@ class PIBoostClassifier(BoostingClassifier):
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         problems = []
         for j, S in enumerate(self.masks(task.K)):
-            if not W.values[j].any():
-                continue
             inside, s = S[task.y], int(S.sum())
             plain = Statistics.of_labels(inside, W.values[j], 2)
             by_cost = self.learner_weights == "cost"
@@ -113,7 +129,7 @@ class PIBoostClassifier(BoostingClassifier):
             return Refusal("a separator has all the weight on one side")
         e1, e2 = float(sums[f < 0, 1].sum()), float(sums[f > 0, 0].sum())
         u, clipped = separator_root(s, K, float(A1), e1, float(A2), e2)
-        if u == 0:
+        if abs(u) < 1e-12:  # as when plain errors choose a tree again whose step has been made
             return Refusal("no tree is better than chance")
         beta = s * (K - s) * (K - 1) * u
         return Answer((beta * f)[:, None], beta, clipped)
@@ -124,17 +140,28 @@ class PIBoostClassifier(BoostingClassifier):
             S, j = gain.problem.tag, gain.problem.column
             s, K = int(S.sum()), task.K
             margin = np.where(S, 1 / (s * (K - 1)), -1 / ((K - s) * (K - 1)))  # <c_l, y^S> / K, eq. (5)
-            factor = gain.at_classes(np.exp(-gain.vectors * margin), task.y)
-            values[j] *= factor if factor.max() >= 1 else 0.0  # no row mistaken: S has nothing more to learn
+            with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
+                factor = np.exp(-gain.vectors * margin)
+            values[j] *= gain.at_classes(factor, task.y)
         return W.updated(values)
 
     def link(self, columns: Floats) -> Floats:
-        masks = self.masks(len(self.classes_))
+        masks = self._fitted_masks()
         sizes, K = masks.sum(axis=1), masks.shape[1]
-        if self.probability == "separators" or self._each_class_alone(masks):
-            inside = separator_probability(columns, sizes, K)
-            return couple_separators(inside, masks) if not self._each_class_alone(masks) else inside / inside.sum(axis=1, keepdims=True)
+        if self._each_class_alone(masks):
+            return normalised_sigmoid(separator_logit(columns, sizes, K))
+        if self.probability == "separators":
+            return couple_separators(expit(separator_logit(columns, sizes, K)), masks)
         return softmax(columns @ separator_codes(masks))
+
+    def _fitted_masks(self) -> Masks:
+        """The separators of the fitted model: y^S is positive inside S. They stand even if the parameter is changed after the fit."""
+        return np.asarray(self._decoder > 0)
+
+    def scores(self, columns: Floats) -> Floats:
+        if self.probability == "scores" or self._each_class_alone(self._fitted_masks()):
+            return super().scores(columns)
+        return np.log(np.maximum(self.link(columns * self.temperature_), np.finfo(float).tiny))
 
     @staticmethod
     def _each_class_alone(masks: Masks) -> bool:

@@ -8,8 +8,9 @@
     a = 1/2 (ln s_T - ln s_F)                 a, (K,): exact for a given f                          (4)
     L = 2 <sqrt(s_T * s_F), 1>                the criterion ``shared_sign``; s_T - s_F = -sum f w y, the paper lacks the minus
 
-The paper's learners are stumps and localized similarities. A tree here has leaves that all say +1 or -1 and share one a; it is grown by the loss itself,
-the leaf that is split giving its children the signs that lower the loss most. Then f is set for a and a for f in turn, while the loss falls.
+The paper's learners are stumps and localized similarities. A tree here has leaves that all say +1 or -1 and share one a; it is grown by
+the loss itself, the leaf that is split giving its children the signs that lower the loss most. Then f is set for a and a for f in turn,
+while the loss falls.
 With ``leaves="vector"`` each leaf has its own a: confidence-rated AdaBoost.MH, whose loss is 2/K of this one.
 """
 
@@ -41,8 +42,9 @@ class RebelClassifier(BoostingClassifier):
     ----------
     leaves : {"vector", "shared"}
         A vector of coefficients for each leaf, or leaves that say +1 or -1 with one vector for the tree.
-    prior : bool
-        Begin with the constant learner, so that the scores start at the classes' shares.
+    stop_when_separated : bool
+        End when the loss is below 1/N, at which no training row is mistaken (the paper's rule), or go on: margins, and mostly test
+        errors, improve beyond that.
 
     References
     ----------
@@ -61,7 +63,7 @@ class RebelClassifier(BoostingClassifier):
     n_estimators: int = integer(200, low=1)
     learning_rate: float = number(0.2, low=0, high=1, open_low=True)
     max_depth: int | None = integer(5, low=1, none="no limit")
-    prior: bool = flag(False)
+    stop_when_separated: bool = flag(False)
 
     def start(self, task: Task) -> Weights:
         return Weights.of(np.repeat(task.weight[:, None] / 2, task.K, axis=1))
@@ -94,7 +96,8 @@ class RebelClassifier(BoostingClassifier):
         return W.updated(gain.scale(W.values, np.exp(gain.vectors), np.exp(-gain.vectors), task.y))
 
     def enough(self, task: Task, loss: float) -> str | None:
-        return f"the loss {loss:.3g} is below 1/N, so no row is mistaken" if loss < 1 / task.N else None
+        separated = self.stop_when_separated and loss < 1 / task.N
+        return f"the loss {loss:.3g} is below 1/N, so no row is mistaken" if separated else None
 
     def link(self, columns: Floats) -> Floats:
         return normalised_sigmoid(2 * columns)
@@ -106,13 +109,18 @@ def _coefficients(right: Floats, wrong: Floats) -> Floats:
     return np.nan_to_num(half_log_odds(np.maximum(right, floor), np.maximum(wrong, floor)), posinf=0.0, neginf=0.0)
 
 
+def _shared_coefficients(f: Floats, plus: Floats, minus: Floats) -> Floats:
+    """Eq. (3) and (4) for leaves of signs f, (L,)."""
+    up = f[:, None] > 0
+    return _coefficients(np.where(up, plus, minus).sum(axis=0), np.where(up, minus, plus).sum(axis=0))
+
+
 def _coefficients_and_signs(plus: Floats, minus: Floats) -> tuple[Floats, Floats]:
     """The sign of each leaf and the coefficient of each class, set for one another until nothing changes."""
     f = np.where(np.linalg.svd(plus - minus, full_matrices=False)[0][:, 0] >= 0, 1.0, -1.0)
     a = np.zeros(plus.shape[1])
     for _ in range(ROUNDS_OF_SIGNS):
-        up = f[:, None] > 0
-        a = _coefficients(np.where(up, plus, minus).sum(axis=0), np.where(up, minus, plus).sum(axis=0))
+        a = _shared_coefficients(f, plus, minus)
         turned = np.where((plus - minus) @ np.sinh(a) >= 0, 1.0, -1.0)
         if (turned == f).all():
             break

@@ -6,11 +6,11 @@
     T(x), the m-th classifier                 leaves.label, the label of most weight in each leaf
     err   = sum_i w_i [c_i != T(x_i)]         err                              (2b)
     alpha = log((1-err)/err) + log(K-1)       alpha                            (2c)
-    w_i  <- w_i exp(alpha [c_i != T(x_i)])    update, up to the factor exp(alpha) of all rows (2d)
+    w_i  <- w_i exp(alpha [c_i != T(x_i)])    update, up to one factor for all rows, which makes the total the loss (2d)
     C(x)  = argmax_k sum_m alpha [T(x) = k]   the largest of the K scores      (3)
 
-The population minimiser makes ``softmax`` of the votes the probabilities. A perfect tree has no finite alpha: it is kept with the alpha of an
-error of 1e-6, and ends the fit, because no weight would change.
+The population minimiser makes ``softmax`` of the votes the probabilities. A perfect tree has no finite alpha: it is kept with the alpha
+of an error of 1e-6, and ends the fit, because no weight would change.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ class SAMMEClassifier(BoostingClassifier):
         return [Problem(Statistics.of_labels(task.y, w.values, task.K), criterion)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
-        K, sums = task.K, leaves.sums
-        hit = float(sums[np.arange(len(sums)), leaves.label].sum())
-        err = 1 - hit / float(sums.sum())
+        K, sums, said = task.K, leaves.sums, one_hot(leaves.label, task.K)
+        err = float((sums * (1 - said)).sum() / sums.sum())
         if err >= 1 - 1 / K:
             return Refusal(f"the weighted error {err:.4f} of the tree is not below 1 - 1/K = {1 - 1 / K:.4f}")
         err, perfect = clipped_error(err)
         alpha = np.log((1 - err) / err) + np.log(K - 1)
         stop = "a tree made no error" if perfect else None
-        return Answer(alpha * one_hot(leaves.label, K), float(alpha), clipped=perfect, stop=stop)
+        return Answer(alpha * said, float(alpha), clipped=perfect, stop=stop)
 
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return w.updated(w.values * gain.at_classes(np.exp(-gain.vectors), task.y))
+        margin = gain.vectors - gain.vectors.mean(axis=1, keepdims=True)  # <c_l, f> / K of the paper's codes, (L, K)
+        return w.updated(w.values * gain.at_classes(np.exp(-margin), task.y))
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

@@ -15,7 +15,7 @@ MAX_CLASSES_FOR_ALL = 16
 
 def one_hot(labels: NDArray[np.integer], K: int) -> Floats:
     """1 at the label, 0 elsewhere: (n, K)."""
-    return np.eye(K)[labels]
+    return np.asarray(np.eye(K)[labels])
 
 
 def symmetric(K: int) -> Floats:
@@ -51,4 +51,4 @@ def separators(kind: str, K: int) -> Masks:
 def separator_codes(masks: Masks) -> Floats:
     """The vector y^S of each separator: 1/s inside S, -1/(K-s) outside."""
     s = masks.sum(axis=1, keepdims=True)
-    return np.where(masks, 1.0 / s, -1.0 / (masks.shape[1] - s))
+    return np.asarray(np.where(masks, 1.0 / s, -1.0 / (masks.shape[1] - s)))

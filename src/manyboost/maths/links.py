@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, logit
+from scipy.special import logit
 from scipy.special import softmax as _softmax
 
 from manyboost.maths.codes import Masks
@@ -35,21 +35,23 @@ def couple_separators(inside: Floats, masks: Masks) -> Floats:
     n_sets, K = masks.shape
     p = np.full((len(inside), K), 1.0 / K)
     member = masks.astype(float)
+    moving = np.arange(len(inside))  # rows stop one by one, so that none depends on the others
     for _ in range(MAX_STEPS):
-        mass = np.clip(p @ member.T, 1e-300, None)
-        rest = np.clip(p @ (1 - member).T, 1e-300, None)
-        new = p / n_sets * ((inside / mass) @ member + ((1 - inside) / rest) @ (1 - member))
-        change = np.abs(new - p).max(initial=0.0)
-        p = new / new.sum(axis=1, keepdims=True)
-        if change < 1e-10:
+        old, given = p[moving], inside[moving]
+        mass = np.clip(old @ member.T, 1e-300, None)
+        rest = np.clip(old @ (1 - member).T, 1e-300, None)
+        new = old / n_sets * ((given / mass) @ member + ((1 - given) / rest) @ (1 - member))
+        p[moving] = new / new.sum(axis=1, keepdims=True)
+        moving = moving[np.abs(new - old).max(axis=1) >= 1e-10]
+        if not len(moving):
             break
     return p
 
 
-def separator_probability(h: Floats, sizes: NDArray[np.integer], K: int) -> Floats:
-    """The probability of each separator, of whose size s its score h is the population minimum."""
+def separator_logit(h: Floats, sizes: NDArray[np.integer], K: int) -> Floats:
+    """The logit of the probability that the class is in each set, whose size is s and whose score h has its population minimum there."""
     s = sizes.astype(float)
-    return np.asarray(expit(K * h / (s * (K - s) * (K - 1)) + logit(s / K)))
+    return np.asarray(K * h / (s * (K - s) * (K - 1)) + logit(s / K))
 
 
 def log_loss(probability: Floats, y: NDArray[np.integer], weight: Floats) -> float:
@@ -65,4 +67,3 @@ def best_temperature(probability_at: Callable[[float], Floats], y: NDArray[np.in
         bounds=(-9.0, 4.0), method="bounded", options={"xatol": 1e-4},
     )  # fmt: skip
     return float(np.exp(found.x))
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -36,10 +38,11 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
     if A1 - e1 + A2 - e2 <= KAPPA * total:
         return -cap, True
 
+    def power(exponent: float) -> float:
+        return math.exp(min(exponent, 700.0))  # with many classes e^{(K-s)u} overflows far from the root
+
     def slope(u: float) -> float:
-        return float(
-            r * (e1 * np.exp(r * u) - (A1 - e1) * np.exp(-r * u)) + s * (e2 * np.exp(s * u) - (A2 - e2) * np.exp(-s * u))
-        )
+        return r * (e1 * power(r * u) - (A1 - e1) * power(-r * u)) + s * (e2 * power(s * u) - (A2 - e2) * power(-s * u))
 
     ends = []
     for good, bad, rate in ((A1 - e1, e1, r), (A2 - e2, e2, s)):

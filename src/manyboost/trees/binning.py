@@ -24,14 +24,18 @@ MAX_BINS = 255
 FEATURE_MAJOR, ROW_MAJOR, SPARSE = range(3)
 FEATURE = np.dtype(
     [
-        ("offset", np.int64),  # of its first bin in a histogram of all features
+        ("offset", np.int64),  # of its column's first bin in a histogram of all columns
         ("n_bins", np.int64),  # without the missing bin, whose number this is
         ("zero_bin", np.int64),
         ("categorical", np.bool_),
         ("missing", np.bool_),  # are values missing in this table?
+        ("column", np.int64),  # of ``bins`` that holds it
+        ("start", np.int64),  # in a shared column, the code of its first bin other than zero_bin; -1 in a column of its own
     ],
     align=True,
 )
+COLUMN = np.dtype([("offset", np.int64), ("first", np.int64)], align=True)  # its first histogram bin, its first feature
+MAX_SHARED_BINS = 16  # a feature of more bins has a column of its own
 Mapper = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]
 
 
@@ -39,7 +43,8 @@ class Table(NamedTuple):
     """Binned rows, as the kernels see them.
 
     ``bins`` is (p, n) when FEATURE_MAJOR, (n, p) when ROW_MAJOR and empty when SPARSE, where row i holds ``entries[a:b]`` at the columns
-    ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere else.
+    ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere else. When FEATURE_MAJOR, neighbouring features of which no row has
+    more than one off its ``zero_bin``, such as one-hot columns, may share a column of ``bins``: see :func:`share_columns`.
     """
 
     layout: int
@@ -49,6 +54,7 @@ class Table(NamedTuple):
     indices: NDArray[np.int32]
     entries: NDArray[np.uint8]
     features: NDArray[np.void]  # (p + 1,) of FEATURE; the last only says where the histogram ends
+    columns: NDArray[np.void]  # (columns + 1,) of COLUMN; likewise
 
     @property
     def n_features(self) -> int:
@@ -110,8 +116,9 @@ def _column_cuts(values: Floats, weights: NDArray[np.int64] | None, max_bins: in
     if len(distinct) <= max_bins:
         return _midpoints(distinct[:-1], distinct[1:])
     cumulative = np.cumsum(mass)
-    targets = cumulative[-1] * (np.arange(1, max_bins) / max_bins)
-    last = np.unique(np.searchsorted(cumulative[:-1], targets))  # the last value of each bin
+    each, over = divmod(int(cumulative[-1]), max_bins)  # total * k / max_bins, rounded up, in integers: a tie must not hang on a rounding
+    k = np.arange(1, max_bins)
+    last = np.unique(np.searchsorted(cumulative[:-1], each * k - (-over * k // max_bins)))  # the last value of each bin
     last = last[last < len(distinct) - 1]
     return _midpoints(distinct[last], distinct[last + 1])
 
@@ -150,9 +157,12 @@ def _sparse_column_cuts(X: Any, feature: int, weight: NDArray[Any], max_bins: in
     begin, end = X.indptr[feature], X.indptr[feature + 1]
     values, rows = X.data[begin:end].astype(np.float64), X.indices[begin:end]
     known = ~np.isnan(values)
-    zeros = int(weight.sum()) - int(weight[rows].sum())
-    values = np.append(values[known], [0.0] if zeros else [])
-    return _column_cuts(values, np.append(weight[rows[known]], [zeros] if zeros else []).astype(np.int64), max_bins)
+    weights = weight[rows[known]]
+    if len(rows) < X.shape[0]:
+        values, weights = np.append(values[known], 0.0), np.append(weights, weight.sum() - weight[rows].sum())
+    else:
+        values = values[known]
+    return _column_cuts(values, weights, max_bins)
 
 
 @compiled
@@ -216,7 +226,55 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
                 bins[:, feature] = column
 
         list(each(fill, range(p)))
-    return Table(layout, n, bins, indptr, indices, entries, features)
+    features["column"], features["start"] = np.arange(p + 1), -1
+    columns = np.zeros(p + 1, COLUMN)
+    columns["offset"], columns["first"] = features["offset"], np.arange(p + 1)
+    return Table(layout, n, bins, indptr, indices, entries, features, columns)
+
+
+def share_columns(table: Table) -> Table:
+    """The same table, in which runs of features that exclude each other share a column: less to read for one-hot columns.
+
+    Code 0 of a shared column is "all of them in their zero_bin"; each feature owns the codes of its other bins. What a histogram of the
+    column lacks, the zero_bin of each feature, is the rest of the node's sums, exactly.
+    """
+    if table.layout != FEATURE_MAJOR:
+        return table
+    bins, features = table.bins, table.features.copy()
+    fits = (features["n_bins"] <= MAX_SHARED_BINS) & ~features["missing"] & ~features["categorical"]
+    runs: list[list[int]] = []
+    n_codes, taken = 0, np.zeros(table.n_rows, np.bool_)
+    for f in range(table.n_features):
+        off = bins[f] != features["zero_bin"][f] if fits[f] else None
+        more = int(features["n_bins"][f]) - 1
+        if off is not None and runs and n_codes and n_codes + more <= MAX_BINS and not (taken & off).any():
+            runs[-1].append(f)
+            n_codes, taken = n_codes + more, taken | off
+        else:
+            runs.append([f])
+            n_codes, taken = (1 + more, off) if off is not None else (0, taken)
+    if len(runs) == table.n_features:
+        return table
+    columns = np.zeros(len(runs) + 1, COLUMN)
+    shared = np.zeros((len(runs), table.n_rows), np.uint8)
+    for c, run in enumerate(runs):
+        columns["first"][c], columns["offset"][c + 1] = run[0], columns["offset"][c] + features["n_bins"][run[0]] + 1
+        features["column"][run], features["offset"][run] = c, columns["offset"][c]
+        if len(run) == 1:
+            shared[c] = bins[run[0]]
+            continue
+        code = 1
+        for f in run:
+            features["start"][f] = code
+            zero = int(features["zero_bin"][f])
+            rows = np.flatnonzero(bins[f] != zero)
+            others = bins[f][rows].astype(np.int64)
+            shared[c][rows] = code + others - (others > zero)
+            code += int(features["n_bins"][f]) - 1
+        columns["offset"][c + 1] = columns["offset"][c] + code
+    columns["first"][-1] = table.n_features
+    features["offset"][-1], features["column"][-1] = columns["offset"][-1], len(runs)
+    return table._replace(bins=shared, features=features, columns=columns)
 
 
 def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:
@@ -265,7 +323,7 @@ def row_keys(table: Table, label: NDArray[np.integer]) -> NDArray[np.uint64]:
     """A 64-bit key of each row's bins and label: equal rows have equal keys, wherever they stand and however they are stored."""
     words = np.arange(table.n_features * 256, dtype=np.uint64)
     _mix_each(words)
-    keys = label.astype(np.uint64)
+    keys = label.astype(np.uint64) + np.uint64(words.size)  # as if of one more feature: words of its own
     _mix_each(keys)
     _add_keys(table, words.reshape(-1, 256), keys)
     return keys

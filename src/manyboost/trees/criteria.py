@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled, compiled_part
+from manyboost.compiled import compiled_part
 
 GINI, ENTROPY, EXPONENTIAL, NEWTON, LEAST_SQUARES, SHARED_SIGN = range(6)
 
@@ -119,7 +119,7 @@ def node_loss(rule, sums, n_dense, n_labels):
     return loss
 
 
-@compiled
+@compiled_part
 def node_weight(rule, sums, n_dense, n_labels):
     """The weight of a node: positive unless it is empty, and the scale its gains are compared on."""
     code = rule.code

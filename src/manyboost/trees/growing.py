@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled
-from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, SPARSE, Table
+from manyboost.compiled import compiled, compiled_part
+from manyboost.trees import steps_of_growing as steps
+from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Table
 from manyboost.trees.criteria import Criterion, Rule, node_weight
 from manyboost.trees.exact_sums import coarse_exponent, fine_exponent, on_coarse_grid, on_fine_grid
-from manyboost.trees.histogram import fill, gather
+from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.nodes import (
     BEST,
-    LARGE,
     LARGE_OPEN,
-    MASK_WORDS,
     N_NODES,
     NODE,
     PARENT_SLOT,
@@ -38,20 +37,19 @@ from manyboost.trees.nodes import (
     settle,
     split_next,
     start_tree,
-    sum_rows,
 )
-from manyboost.trees.random_splits import choose, draw_thresholds, evaluate_at_random, find_ranges, grow_at_random, sum_below
+from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.splitting import loss_before, rest_of_tree, scan
 from manyboost.trees.statistics import Statistics
 
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
 THREAD_WORK = 1 << 20  # rows times features from which on a node is worth sharing
-FEATURES_PER_PASS = 4
+COLUMNS_PER_PASS = 4
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
 
 
-@compiled
+@compiled_part
 def prepare_job(grid, growth, labels, weights):
     """Bring the labels and weights of the rows that will be counted side by side."""
     now = growth.now
@@ -63,19 +61,20 @@ def prepare_job(grid, growth, labels, weights):
             gather(grid, growth.rows, node.start, node.end, labels, weights)
 
 
-@compiled
+@compiled_part
 def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, sides, order, hist):
-    """Fill and scan the histograms of the job's nodes for features ``first`` to ``last``."""
+    """Fill and scan the histograms of the job's nodes for columns ``first`` to ``last``."""
     size, now = grid.size, growth.now
-    pool_size = table.features[table.features.size - 1].offset * size
-    step = max(last - first, 1) if table.layout == SPARSE else FEATURES_PER_PASS
+    pool_size = table.columns[table.columns.size - 1].offset * size
+    own = hist[hist.size - (MAX_SHARED_BINS + 1) * size :]
+    step = max(last - first, 1) if table.layout == SPARSE else COLUMNS_PER_PASS
     rest = np.empty(growth.signed.size, np.int64)
     for which in range(2):
         best[which].gain = 0.0
         best[which].feature = -1
-    for f in range(first, last, step):
-        g = min(f + step, last)
-        begin, end = table.features[f].offset * size, table.features[g].offset * size
+    for c in range(first, last, step):
+        d = min(c + step, last)
+        begin, end = table.columns[c].offset * size, table.columns[d].offset * size
         part = hist[: end - begin]
         for which in range(2):
             opened = now[SMALL_OPEN + which]
@@ -91,8 +90,20 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                     parent[s] -= part[s]
                 part = parent
             else:
+                whole = now[WHOLE] == 1
                 fill(
-                    table, grid, growth.rows, node.start, node.end, now[WHOLE] == 1, labels, weights, f, g, node_sums, part
+                    table,
+                    grid,
+                    growth.rows,
+                    node.start,
+                    node.end,
+                    whole,
+                    grid.label if whole else labels,
+                    grid.weight if whole else weights,
+                    c,
+                    d,
+                    node_sums,
+                    part,
                 )
                 if now[SMALL_SLOT + which] >= 0:
                     at = now[SMALL_SLOT + which] * pool_size
@@ -102,12 +113,13 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                 rest_of_tree(rule, node_sums, growth.signed, node.sign, rest)
                 before = loss_before(grid, rule, node_sums, growth.signed)
                 weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
-                for h in range(f, g):
-                    at = table.features[h].offset * size - begin
-                    scan(
-                        table.features[h], h, grid, rule, limits, part[at:], node_sums, rest, before, weight, best[which],
-                        sides, order,
-                    )  # fmt: skip
+                for f in range(table.columns[c].first, table.columns[d].first):
+                    feature = table.features[f]
+                    of_column = part[feature.offset * size - begin :]
+                    if feature.start >= 0:
+                        of_feature(table, f, size, node_sums, of_column, own)
+                        of_column = own
+                    scan(feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, best[which], sides, order)
 
 
 @compiled
@@ -116,11 +128,23 @@ def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights,
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
         prepare_job(grid, growth, labels, weights)
-        last = table.features.size - 1
+        last = table.columns.size - 1
         evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, sides, order, hist)
         settle(grid, rule, growth, best)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(growth, leaf)
+
+
+@compiled
+def prepare_job_alone(grid, growth, labels, weights):
+    """:func:`prepare_job`, to be called from Python."""
+    prepare_job(grid, growth, labels, weights)
+
+
+@compiled
+def evaluate_features_alone(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, sides, order, hist):
+    """:func:`evaluate_features`, to be called from Python."""
+    evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, sides, order, hist)
 
 
 @dataclass(frozen=True)
@@ -189,10 +213,12 @@ class Tree:
         return leaf
 
 
-def to_grid(statistics: Statistics, random: bool) -> tuple[Grid, int]:
-    """The statistics as integers, and the exponent of their grid."""
+def to_grid(statistics: Statistics, random: bool, rows: NDArray[np.int32] | None = None) -> tuple[Grid, int]:
+    """The statistics as integers, and the exponent of their grid, whose sums over ``rows`` (or all rows) fit into 62 bits."""
     parts = statistics.dense, statistics.weight
     exponent = coarse_exponent(*parts) if random else fine_exponent(*parts)
+    if rows is not None and not random:  # the total of all rows has 62 bits: copies of a row need room
+        exponent -= int(np.bincount(rows).max() - 1).bit_length()
     rounded: Any = on_coarse_grid if random else on_fine_grid
     dense, weight = (rounded(part, exponent) for part in parts)
     grid = Grid(dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False)
@@ -243,16 +269,16 @@ class Grower:
 
     @property
     def _n_bins(self) -> int:
-        return int(self.table.features["offset"][-1])
+        return int(self.table.columns["offset"][-1])
 
     def _workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
         """What one thread needs to compare splits: best, sides, order, histogram."""
-        n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else FEATURES_PER_PASS * 256
+        n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else COLUMNS_PER_PASS * 256
         return (
             self._array(f"best {part}", 2, BEST),
             self._array(f"sides {part}", (2, size), np.int64),
             self._array(f"order {part}", 256, np.int64),
-            self._array(f"histogram {part}", n_bins * size, np.int64),
+            self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
         )
 
     def _random_workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
@@ -265,18 +291,19 @@ class Grower:
         )
 
     def grow(
-        self, statistics: Statistics, criterion: Criterion, seed: int, rows: NDArray[np.int32] | None = None
+        self, statistics: Statistics, criterion: Criterion, seed: int, rows: NDArray[np.int32] | None = None, *, leaves: bool = True
     ) -> tuple[Tree, NDArray[np.int32]]:
-        """A tree for these statistics, grown on ``rows`` (which may repeat) or on all, and the leaf of every row."""
+        """A tree for these statistics, grown on ``rows`` (which may repeat) or on all, and the leaf of every row.
+
+        With ``leaves=False`` the second is not worth looking at: a tree that will be pruned has other leaves.
+        """
         table, whole = self.table, rows is None
+        grid, exponent = to_grid(statistics, self.limits.random, rows)
         rows = np.arange(table.n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
-        grid, exponent = to_grid(statistics, self.limits.random)
         rule = Rule.on_grid(criterion, exponent)
         total_weight = 0.0
         if self.limits.min_weight_fraction_leaf:
-            total = np.zeros(grid.size, np.int64)
-            sum_rows(grid, rows, 0, len(rows), total)
-            total_weight = node_weight(rule, total, grid.n_dense, grid.n_labels)
+            total_weight = steps.weight_of_rows(grid, rule, rows)
         limits = self.limits.on(len(rows), total_weight, seed)
         if limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
@@ -287,26 +314,22 @@ class Grower:
         if self.limits.random:
             if shared:
                 self._grow_at_random_on_threads(*context, whole)
-                close_tree(growth, leaf)
+                steps.close_tree(growth, leaf)
             else:
                 space = *self._random_workspace(0, grid.size), *self._workspace(0, grid.size)
                 grow_at_random(*context, whole, *space, leaf)
         else:
             n_labelled = len(rows) if len(grid.label) else 0
-            labels = grid.label if whole else self._array("labels", n_labelled, np.uint16)
-            weights = grid.weight if whole else self._array("weights", n_labelled, np.int64)
-            if whole:  # gathered labels must not overwrite the statistics themselves
-                gathered = self._array("labels", n_labelled, np.uint16), self._array("weights", n_labelled, np.int64)
-                gathered[0][:], gathered[1][:] = labels, weights
-                labels, weights = gathered
+            labels = self._array("labels", n_labelled, np.uint16)
+            weights = self._array("weights", n_labelled, np.int64)
             pool = self._array("pool", len(growth.free) * self._n_bins * grid.size, np.int64)
             if shared:
                 self._grow_by_histogram_on_threads(*context, whole, labels, weights, pool)
-                close_tree(growth, leaf)
+                steps.close_tree(growth, leaf)
             else:
                 grow_by_histogram(*context, whole, labels, weights, pool, *self._workspace(0, grid.size), leaf)
         tree = self._tree(growth, grid, exponent)
-        return tree, leaf if whole else tree.leaves_of(table)
+        return tree, tree.leaves_of(table) if leaves and not whole else leaf
 
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])
@@ -322,43 +345,41 @@ class Grower:
     def _grow_by_histogram_on_threads(
         self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool, labels: Any, weights: Any, pool: Any
     ) -> None:
-        """:func:`grow_by_histogram` with the features of large nodes dealt out to the threads."""
+        """:func:`grow_by_histogram` with the columns of large nodes dealt out to the threads."""
         assert self.threads is not None
-        p = table.n_features
-        passes = -(-p // FEATURES_PER_PASS)
-        parts = []
+        p = len(table.columns) - 1
+        passes = -(-p // COLUMNS_PER_PASS)
+        parts: list[tuple[Any, ...]] = []  # first and last column, then the workspace of a thread
         for part in range(self.n_threads):
-            first, last = (min(p, FEATURES_PER_PASS * (passes * at // self.n_threads)) for at in (part, part + 1))
+            first, last = (min(p, COLUMNS_PER_PASS * (passes * at // self.n_threads)) for at in (part, part + 1))
             if first < last:
                 parts.append((first, last, *self._workspace(part, grid.size)))
         context = table, grid, rule, limits, growth, labels, weights, pool
-        more = start_tree(grid, rule, limits, growth, whole)
+        more = steps.start_tree(grid, rule, limits, growth, whole)
         while more:
-            prepare_job(grid, growth, labels, weights)
+            prepare_job_alone(grid, growth, labels, weights)
             best = parts[0][2]
             if self._job_work(growth) >= THREAD_WORK:
-                list(self.threads.map(lambda part: evaluate_features(*context, *part), parts))
-                for other in parts[1:]:  # in the order of features, so that ties go to the lowest
+                list(self.threads.map(lambda part: evaluate_features_alone(*context, *part), parts))
+                for other in parts[1:]:  # in the order of columns and so of features, so that ties go to the lowest
                     better = other[2]["gain"] > best["gain"]
                     best[better] = other[2][better]
             else:
-                evaluate_features(*context, 0, p, *parts[0][2:])
-            settle(grid, rule, growth, best)
-            more = split_next(table, grid, rule, limits, growth)
+                evaluate_features_alone(*context, 0, p, *parts[0][2:])
+            steps.settle(grid, rule, growth, best)
+            more = steps.split_next(table, grid, rule, limits, growth)
 
-    def _grow_at_random_on_threads(
-        self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool
-    ) -> None:
+    def _grow_at_random_on_threads(self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool) -> None:
         """:func:`~manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out to the threads."""
         assert self.threads is not None
         compare = self._workspace(0, grid.size)
         best = compare[0]
         draws = [self._random_workspace(part, grid.size) for part in range(self.n_threads)]
         ranges, block, sums = draws[0]
-        more = start_tree(grid, rule, limits, growth, whole)
+        more = steps.start_tree(grid, rule, limits, growth, whole)
         while more:
             if self._job_work(growth) < THREAD_WORK:
-                evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, *compare)
+                steps.evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, *compare)
             else:
                 best["gain"], best["feature"] = 0.0, -1
                 for which in range(2):
@@ -367,15 +388,15 @@ class Grower:
                     node = int(growth.now[SMALL + which])
                     cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], self.n_threads + 1).astype(int)
                     work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(self.n_threads)]
-                    list(self.threads.map(lambda w: find_ranges(table, growth.rows, w[0], w[1], w[2]), work))
+                    list(self.threads.map(lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2]), work))
                     ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
                     ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
-                    draw_thresholds(table, limits, node, ranges)
+                    steps.draw_thresholds(table, limits, node, ranges)
                     for draw in draws[1:]:
                         draw[0][:] = ranges
-                    list(self.threads.map(lambda w: sum_below(table, grid, growth.rows, *w), work))
+                    list(self.threads.map(lambda w: steps.sum_below(table, grid, growth.rows, *w), work))
                     for draw in draws[1:]:
                         sums += draw[2]
-                    choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], *compare[1:])
-            settle(grid, rule, growth, best)
-            more = split_next(table, grid, rule, limits, growth)
+                    steps.choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], *compare[1:])
+            steps.settle(grid, rule, growth, best)
+            more = steps.split_next(table, grid, rule, limits, growth)

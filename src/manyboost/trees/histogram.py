@@ -1,6 +1,7 @@
 """Histograms: for each bin of each feature, the integer sums of the rows of a node.
 
-A histogram of features f..g is one flat array; bin b of feature f starts at ``(offset[f] - offset[first] + b) * S``.
+A histogram of columns c..d is one flat array; bin b of column c starts at ``(offset[c] - offset[first] + b) * S``. A column holds one feature,
+or several that exclude each other (:func:`~manyboost.trees.binning.share_columns`).
 """
 
 import numpy as np
@@ -94,19 +95,34 @@ def fill_sparse(table, grid, rows, start, end, first, last, node_sums, hist):
 
 @compiled_part
 def fill(table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist):
-    """The histogram of features ``first`` to ``last`` over ``rows[start:end]``."""
+    """The histogram of columns ``first`` to ``last`` over ``rows[start:end]``."""
     size = np.uint64(grid.size)
-    origin = table.features[first].offset
-    for s in range((table.features[last].offset - origin) * grid.size):
+    origin = table.columns[first].offset
+    for s in range((table.columns[last].offset - origin) * grid.size):
         hist[s] = 0
     if table.layout == SPARSE:
         fill_sparse(table, grid, rows, start, end, first, last, node_sums, hist)
     elif grid.n_dense == 0 and not grid.counted and last - first == 4:
-        at1 = np.uint64((table.features[first + 1].offset - origin) * grid.size)
-        at2 = np.uint64((table.features[first + 2].offset - origin) * grid.size)
-        at3 = np.uint64((table.features[first + 3].offset - origin) * grid.size)
+        at1 = np.uint64((table.columns[first + 1].offset - origin) * grid.size)
+        at2 = np.uint64((table.columns[first + 2].offset - origin) * grid.size)
+        at3 = np.uint64((table.columns[first + 3].offset - origin) * grid.size)
         fill_labels_four(table.bins, first, rows, start, end, whole, labels, weights, size, at1, at2, at3, hist)
     else:
         for f in range(first, last):
-            at = np.uint64((table.features[f].offset - origin) * grid.size)
+            at = np.uint64((table.columns[f].offset - origin) * grid.size)
             fill_column(table.bins[f], grid, rows, start, end, size, at, hist)
+
+
+@compiled_part
+def of_feature(table, f, size, node_sums, column_hist, own):
+    """The histogram of one feature of a shared column, unpacked into ``own``; its zero_bin is the rest of the node."""
+    feature = table.features[f]
+    for s in range((feature.n_bins + 1) * size):
+        own[s] = 0
+    for s in range(size):
+        rest = node_sums[s]
+        for other in range(feature.n_bins - 1):
+            amount = column_hist[(feature.start + other) * size + s]
+            own[(other + np.int64(other >= feature.zero_bin)) * size + s] = amount
+            rest -= amount
+        own[feature.zero_bin * size + s] = rest

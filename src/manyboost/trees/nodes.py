@@ -77,7 +77,14 @@ class Growth(NamedTuple):
 def bin_of(table, i, f):
     """The bin of row i in column f."""
     if table.layout == FEATURE_MAJOR:
-        return np.int64(table.bins[f, i])
+        feature = table.features[f]
+        code = np.int64(table.bins[feature.column, i])
+        if feature.start < 0:
+            return code
+        other = code - feature.start
+        if other < 0 or other >= feature.n_bins - 1:
+            return np.int64(feature.zero_bin)
+        return other + np.int64(other >= feature.zero_bin)
     if table.layout == ROW_MAJOR:
         return np.int64(table.bins[i, f])
     low, high = table.indptr[i], table.indptr[i + 1]
@@ -102,7 +109,7 @@ def goes_left(b, split, n_bins):
     return (split.mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != 0
 
 
-@compiled
+@compiled_part
 def sum_rows(grid, rows, start, end, sums):
     """The sums of a node."""
     for s in range(grid.size):
@@ -124,11 +131,13 @@ def _partition(table, node, rows, buffer):
     n_bins = table.features[f].n_bins
     at = node.start
     n_right = 0
-    simple = table.layout == FEATURE_MAJOR and node.bin >= 0 and not table.features[f].missing
+    feature = table.features[f]
+    simple = table.layout == FEATURE_MAJOR and node.bin >= 0 and not feature.missing and feature.start < 0
+    column = feature.column
     for r in range(node.start, node.end):
         i = rows[r]
         if simple:
-            right = np.int64(table.bins[f, np.uint64(i)] > node.bin)
+            right = np.int64(table.bins[column, np.uint64(i)] > node.bin)
         else:
             right = 1 - np.int64(goes_left(bin_of(table, i, f), node, n_bins))
         rows[at] = i  # both written, one kept: no branch to mispredict
@@ -189,7 +198,7 @@ def _release(growth, slot):
         growth.now[N_FREE] += 1
 
 
-@compiled
+@compiled_part
 def start_tree(grid, rule, limits, growth, whole):
     """Make the root, which is the first job; False when it may not be split."""
     now = growth.now
@@ -245,7 +254,7 @@ def _give_signs(rule, growth, node, left, right):
         signed[k] += sign * (sums[left, k] - sums[right, k])
 
 
-@compiled
+@compiled_part
 def split_next(table, grid, rule, limits, growth):
     """Split open nodes until one has a child that may be split again: its children are the job. False when the tree is done."""
     nodes, sums, now = growth.nodes, growth.sums, growth.now
@@ -286,11 +295,15 @@ def split_next(table, grid, rule, limits, growth):
     return False
 
 
-@compiled
+@compiled_part
 def settle(grid, rule, growth, best):
-    """Open the job's nodes that have a split, close the others."""
+    """Open the job's nodes that have a split, close the others; the left one last, so that depth-first it is split first.
+
+    Which of them is smaller is a matter of speed: what is drawn for a node hangs on its number, and must not hang on that.
+    """
     now = growth.now
-    for which in range(2):
+    for turn in range(2):
+        which = turn if now[SMALL] > now[LARGE] else 1 - turn
         if now[SMALL + which] < 0:
             continue
         node, split = growth.nodes[now[SMALL + which]], best[which]
@@ -308,7 +321,7 @@ def settle(grid, rule, growth, best):
         now[N_OPEN] += 1
 
 
-@compiled
+@compiled_part
 def close_tree(growth, leaf):
     """Undo the splits that were not made, number the leaves and tell each of the rows its leaf."""
     for u in range(growth.now[N_OPEN]):

@@ -53,7 +53,9 @@ def weakest_links(tree: Tree) -> tuple[Floats, Floats]:
     A node is collapsed at the least price per leaf at which it, or an ancestor, is no worse than its branch.
     """
     n_nodes = len(tree.nodes)
-    error = tree.sums.sum(axis=1) - tree.sums.max(axis=1)
+    weight = tree.sums.sum(axis=1)
+    error = weight - tree.sums.max(axis=1)
+    rounding = 2.0**-48 * weight  # what is left of equal errors
     left, right = tree.nodes["left"], tree.nodes["right"]
     collapsed_at = np.full(n_nodes, np.inf)
     leaf = tree.is_leaf.copy()
@@ -69,9 +71,11 @@ def weakest_links(tree: Tree) -> tuple[Floats, Floats]:
         for n in splits[::-1]:
             branch_error[n] = branch_error[left[n]] + branch_error[right[n]]
             n_leaves[n] = n_leaves[left[n]] + n_leaves[right[n]]
-        link = (error[splits] - branch_error[splits]) / (n_leaves[splits] - 1)
+        fall = error[splits] - branch_error[splits]
+        fall[fall <= rounding[splits]] = 0.0
+        link = fall / (n_leaves[splits] - 1)
         price = max(price, float(link.min()))
-        weakest = splits[link <= price * (1 + 1e-12) + 1e-300]
+        weakest = splits[link <= price * (1 + 1e-12)]
         leaf[weakest] = True
         collapsed_at[weakest] = price
         steps.append(price)

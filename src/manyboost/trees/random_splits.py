@@ -35,7 +35,7 @@ def _least_and_greatest(bins, rows, start, end, low, high):
             high[f] = max(high[f], b)
 
 
-@compiled
+@compiled_part
 def find_ranges(table, rows, start, end, ranges):
     """The least and the greatest bin of each feature over the rows, missing values aside."""
     low, high = ranges[LOW], ranges[HIGH]
@@ -71,7 +71,7 @@ def find_ranges(table, rows, start, end, ranges):
                     high[f] = max(high[f], b)
 
 
-@compiled
+@compiled_part
 def draw_thresholds(table, limits, node, ranges):
     """One threshold for each feature, uniform over the bins between the least and the greatest."""
     for f in range(ranges.shape[1]):
@@ -141,7 +141,7 @@ def _sparse_below(table, grid, rows, start, end, ranges, below, missing):
                 below[s, f] += total[s, 0] - stored[s, f]
 
 
-@compiled
+@compiled_part
 def sum_below(table, grid, rows, start, end, ranges, block, sums):
     """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing."""
     below, missing = sums[BELOW], sums[MISSING]
@@ -208,7 +208,7 @@ def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, 
     return n_used, n_left
 
 
-@compiled
+@compiled_part
 def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist):
     """The best of the drawn splits of a node, one per feature, missing values on either side."""
     node_sums = growth.sums[node]
@@ -223,9 +223,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, o
             continue
         n_used, n_left = 0, 0
         if feature.categorical:
-            n_used, n_left = _cut_categories(
-                table, grid, rule, limits, growth.rows, start, end, node, f, hist, order, sums
-            )
+            n_used, n_left = _cut_categories(table, grid, rule, limits, growth.rows, start, end, node, f, hist, order, sums)
         any_missing = False
         for s in range(grid.size):
             any_missing |= sums[MISSING, s, f] != 0
@@ -242,7 +240,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, o
                     best.missing_left = side
 
 
-@compiled
+@compiled_part
 def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist):
     """Draw and compare one split per feature for the job's nodes."""
     for which in range(2):

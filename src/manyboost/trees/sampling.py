@@ -13,23 +13,24 @@ MAX_DRAWS = 10
 
 
 def draw_uniformly(keys: NDArray[np.uint64], fraction: float, seed: int) -> NDArray[np.int32]:
-    """A fraction of the rows without replacement, each by a number that is a function of its key."""
-    n_drawn = max(1, int(fraction * len(keys)))
-    chosen = np.argsort(uniform_of_keys(seed, keys), kind="stable")[:n_drawn]
-    return np.sort(chosen).astype(np.int32)
+    """About a fraction of the rows, each drawn by a number that is a function of its key: equal rows together, one row at least.
+
+    What becomes of a row does not depend on the others, and a weight of two is two rows.
+    """
+    numbers = uniform_of_keys(seed, keys)
+    return np.flatnonzero(numbers <= max(fraction, numbers.min())).astype(np.int32)
 
 
-def draw_by_weight(statistics: Statistics, fraction: float, seed: int) -> NDArray[np.int32]:
-    """As many rows with replacement, in proportion to their weight, drawn again (ten times at most) until every label occurs."""
+def draw_by_weight(statistics: Statistics, n_drawn: int, seed: int) -> NDArray[np.int32]:
+    """So many rows with replacement, in proportion to their weight, drawn again (ten times at most) until every label occurs."""
     weight = statistics.row_weight()
-    n_drawn = max(1, int(fraction * len(weight)))
     cumulative = np.cumsum(on_fine_grid(weight, fine_exponent(weight)))
-    present = set(np.unique(statistics.label[weight > 0])) if statistics.n_labels else set()
+    present = np.bincount(statistics.label[weight > 0], minlength=statistics.n_labels) > 0 if statistics.n_labels else np.empty(0, bool)
     rows = np.empty(0, np.int32)
     for draw in range(MAX_DRAWS):
         numbers = uniform_of_keys(seed_of(seed, draw), np.arange(n_drawn, dtype=np.uint64))
         rows = np.sort(np.searchsorted(cumulative, numbers * cumulative[-1], side="right")).astype(np.int32)
         rows = np.minimum(rows, len(weight) - 1)
-        if present <= set(np.unique(statistics.label[rows])):
+        if not statistics.n_labels or (np.bincount(statistics.label[rows], minlength=len(present))[present] > 0).all():
             break
     return rows

@@ -52,7 +52,7 @@ class Statistics:
 
     @property
     def n_dense(self) -> int:
-        return self.dense.shape[1]
+        return int(self.dense.shape[1])
 
     @property
     def size(self) -> int:

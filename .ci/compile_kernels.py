@@ -1,0 +1,27 @@
+"""Compile the kernels once and leave them in numba's cache, so that test workers started later read them from there."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from manyboost import AdaBoostMHClassifier, SAMMEClassifier
+
+
+def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> None:
+    """By random thresholds or by histograms, as the class does by default."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    for parameters in ({}, {"early_stopping": True}, {"n_jobs": 2}):
+        model = kind(n_estimators=2, random_state=0, **parameters).fit(X, y)
+        model.predict_proba(X)
+        list(model.staged_predict(X))
+
+
+if __name__ == "__main__":
+    print("Compiling the kernels ...", file=sys.stderr, flush=True)
+    began = time.perf_counter()
+    Parallel(n_jobs=2)(delayed(fit_a_little)(kind) for kind in (AdaBoostMHClassifier, SAMMEClassifier))
+    print(f"Kernels compiled in {time.perf_counter() - began:.1f} s.", file=sys.stderr)

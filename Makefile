@@ -1,0 +1,75 @@
+# Everything a contributor runs. `make help` lists it.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
+PROJECT := pyproject.toml src/manyboost/__init__.py
+KERNELS := src/manyboost/compiled.py src/manyboost/rows.py $(wildcard src/manyboost/trees/*.py)
+# One thread for the libraries beneath: two test workers are enough for two cores.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench trust clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/stamp-demo  ## compare the four classifiers with scikit-learn's on bundled data: a table and a picture
+	@$(RUN) examples/compare_on_bundled_data.py
+
+test: lint $(VENV)/stamp-kernels  ## style, types, import rules, unit tests and doctests
+	@$(ONE_THREAD) $(RUN) -m pytest -n 2 --dist worksteal -q
+
+lint: $(VENV)/stamp-test  ## style, types, import rules and spelling alone
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check --quiet .
+	@$(RUN) -m mypy
+	@$(VENV)/bin/lint-imports --no-logo
+	@$(VENV)/bin/codespell
+
+format: $(VENV)/stamp-test  ## put the sources into the house style
+	@$(RUN) -m ruff check --fix --quiet . ; $(RUN) -m ruff format .
+
+bench: $(VENV)/stamp-bench  ## time, memory and accuracy beside LightGBM, XGBoost and scikit-learn
+	@for part in startup speed memory accuracy; do \
+		echo "benchmarks/$$part.py" >&2; MANYBOOST_DATA="$(or $(DATA),$(MANYBOOST_DATA))" $(RUN) benchmarks/$$part.py || exit 1; done
+
+trust: $(VENV)/stamp-kernels  ## the slow tests behind the promises; each prints a figure
+	@$(RUN) -m pytest -m trust -s -q tests
+
+clean:  ## remove everything that was made, the environment included
+	@rm -rf $(VENV) demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# ---- the environment ---------------------------------------------------------------------------------------------------------
+
+$(VENV)/stamp-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "ManyBoost needs Python 3.11 or later. Name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make a virtual environment because its modules venv and ensurepip are missing." >&2; \
+		echo "Install them (on many systems the package python3-venv), or name another Python: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Making $(VENV) ..." >&2
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/stamp-demo: $(VENV)/stamp-venv $(PROJECT)
+	@echo "Installing ManyBoost and matplotlib into $(VENV) ..." >&2
+	@$(PIP) -e ".[plot]"
+	@touch $@
+
+$(VENV)/stamp-test: $(VENV)/stamp-venv $(PROJECT)
+	@echo "Installing ManyBoost and what its tests need into $(VENV) ..." >&2
+	@$(PIP) -e ".[test,lint]"
+	@touch $@
+
+$(VENV)/stamp-bench: $(VENV)/stamp-venv $(PROJECT)
+	@echo "Installing ManyBoost and its peers into $(VENV) ..." >&2
+	@$(PIP) -e ".[bench]"
+	@touch $@
+
+# Compiled once before the test workers start, which would otherwise all do it at the same time.
+$(VENV)/stamp-kernels: $(VENV)/stamp-test $(KERNELS)
+	@$(RUN) .ci/compile_kernels.py
+	@touch $@

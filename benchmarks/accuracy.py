@@ -1,0 +1,142 @@
+"""Error and log-loss at default settings, five folds, beside HistGradientBoosting, LightGBM and XGBoost at theirs.
+
+    python benchmarks/accuracy.py --data DIR [--sets letter,vowel] [--models ...]
+
+Each fold's result is appended to ``results/accuracy.csv`` as soon as it is there; a run that was broken off goes on where it ended. Delete
+a line to measure it again. One thread each; CPU seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from datasets import add_data_argument, data_folder, load
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
+
+SETS = "letter vowel satimage pendigits optdigits segment vehicle waveform-21".split()
+BUNDLED_SETS = "digits wine iris breast-cancer".split()
+OURS = ("AdaBoost.MH", "SAMME", "PIBoost", "REBEL")
+RESULTS = Path(__file__).parent / "results" / "accuracy.csv"
+FIELDS = "set fold model error log_loss fit_cpu predict_cpu".split()
+
+
+def _lightgbm() -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_jobs=1, verbose=-1, random_state=0)
+
+
+def _xgboost() -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_jobs=1, random_state=0)
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "AdaBoost.MH": lambda: AdaBoostMHClassifier(random_state=0),
+    "SAMME": lambda: SAMMEClassifier(random_state=0),
+    "PIBoost": lambda: PIBoostClassifier(random_state=0),
+    "REBEL": lambda: RebelClassifier(random_state=0),
+    "LightGBM": _lightgbm,
+    "XGBoost": _xgboost,
+    "HistGradientBoosting": lambda: HistGradientBoostingClassifier(random_state=0),
+}
+
+
+def measure(model: Any, X: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> dict[str, float]:
+    began = time.process_time()
+    model.fit(X[train], y[train])
+    fitted = time.process_time()
+    probability = model.predict_proba(X[test])
+    done = time.process_time()
+    error = float(np.mean(probability.argmax(axis=1) != y[test]))
+    loss = float(log_loss(y[test], probability, labels=np.arange(probability.shape[1])))
+    return {"error": error, "log_loss": loss, "fit_cpu": fitted - began, "predict_cpu": done - fitted}
+
+
+def run(sets: list[str], models: list[str], folder: Path | None, results: Path) -> None:
+    results.parent.mkdir(exist_ok=True)
+    known = set()
+    if results.exists():
+        known = {(row["set"], int(row["fold"]), row["model"]) for row in csv.DictReader(results.open())}
+    else:
+        results.write_text(",".join(FIELDS) + "\n")
+    warm = load("wine", folder)
+    for name in models:  # compile kernels outside the clock
+        MODELS[name]().set_params(**({"n_estimators": 2} if name in OURS else {})).fit(warm.X, warm.y).predict_proba(warm.X)
+    for name in sets:
+        data = load(name, folder)
+        for fold, (train, test) in enumerate(StratifiedKFold(5, shuffle=True, random_state=0).split(data.X, data.y)):
+            for model in models:
+                if (name, fold, model) in known:
+                    continue
+                print(f"{name}, fold {fold + 1} of 5, {model}", file=sys.stderr)
+                with threadpool_limits(1):
+                    row = measure(MODELS[model](), data.X, data.y, train, test)
+                with results.open("a") as file:
+                    csv.DictWriter(file, FIELDS).writerow(
+                        {"set": name, "fold": fold, "model": model, **{field: f"{value:.6g}" for field, value in row.items()}}
+                    )
+
+
+def table(results: Path, sets: list[str], models: list[str]) -> str:
+    frame = pd.read_csv(results)
+    frame = frame[frame["set"].isin(sets) & frame["model"].isin(models)]
+    out = []
+    for measure_name, factor, digits in (("error", 100, 2), ("log_loss", 1, 4), ("fit_cpu", 1, 2)):
+        wide = frame.pivot_table(index="set", columns="model", values=measure_name, aggfunc="mean")
+        wide = wide.reindex(index=[name for name in sets if name in wide.index], columns=[m for m in models if m in wide.columns])
+        title = {"error": "Test error %", "log_loss": "Log-loss", "fit_cpu": "CPU seconds of fit"}[measure_name]
+        shown = (wide * factor).round(digits).astype(str)
+        if measure_name != "fit_cpu":
+            ranks = wide.rank(axis=1)
+            shown.loc["mean rank"] = ranks.mean().round(2).astype(str)
+        header = "| set | " + " | ".join(wide.columns) + " |\n|" + "---|" * (len(wide.columns) + 1)
+        rows = [f"| {index} | " + " | ".join(row) + " |" for index, row in zip(shown.index, shown.to_numpy(), strict=True)]
+        out.append(f"{title}\n\n{header}\n" + "\n".join(rows))
+    if set(OURS) & set(models):
+        out.append(_best_of_ours(frame, sets, models))
+    return "\n\n".join(out)
+
+
+def _best_of_ours(frame: pd.DataFrame, sets: list[str], models: list[str]) -> str:
+    """Mean ranks of the best of ours alone among the peers."""
+    lines = []
+    peers = [model for model in models if model not in OURS]
+    for measure_name in ("error", "log_loss"):
+        wide = frame.pivot_table(index="set", columns="model", values=measure_name, aggfunc="mean")
+        ours = min((m for m in models if m in OURS), key=lambda m: wide[[m, *peers]].rank(axis=1)[m].mean())
+        ranks = wide[[ours, *peers]].rank(axis=1).mean().round(2)
+        lines.append(f"{measure_name}: " + ", ".join(f"{name} {rank}" for name, rank in ranks.items()))
+    return "Mean rank of the best of ours among the peers\n\n" + "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_argument(parser)
+    parser.add_argument("--sets", help="comma-separated names (default: eight sets of the folder, or the bundled ones without it)")
+    parser.add_argument("--models", default=",".join(MODELS), help="comma-separated names")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    folder = data_folder(arguments.data)
+    sets = arguments.sets.split(",") if arguments.sets else SETS if folder else BUNDLED_SETS
+    models = arguments.models.split(",")
+    run(sets, models, folder, arguments.results)
+    print(table(arguments.results, sets, models))
+
+
+if __name__ == "__main__":
+    main()

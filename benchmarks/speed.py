@@ -1,0 +1,235 @@
+"""Speed as a ratio against a peer in the same run.
+
+    python benchmarks/speed.py --data DIR [--only samme,piboost,histogram,threads,predict,growth] [--repeats 3]
+
+"Marginal" is the CPU time of one more tree: the difference between a long and a short fit, so that reading and binning the table do not
+count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from clock import least_times, marginal_times
+from datasets import add_data_argument, data_folder, load
+from sklearn.datasets import make_classification
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
+from manyboost.trees.binning import FEATURE_MAJOR, apply_bins, find_cuts
+from manyboost.trees.growing import to_grid
+from manyboost.trees.histogram import fill
+from manyboost.trees.statistics import Statistics
+
+RESULTS = Path(__file__).parent / "results" / "speed.json"
+Figures = dict[str, Any]
+# a tree for each class on all rows, as LightGBM grows them
+ALL_ROWS = {"separators": "singles", "subsample": 1.0, "sampling": "uniform", "prune": None, "min_samples_split": 2, "learner_weights": "cost"}
+
+
+def _ours(estimator: Any, data: Any, **settings: Any) -> Callable[[int], Any]:
+    return lambda rounds: estimator(n_estimators=rounds, calibrate=False, random_state=0, **settings).fit(data.X, data.y)
+
+
+def _lightgbm(data: Any, depth: int, threads: int = 1) -> Callable[[int], Any]:
+    from lightgbm import LGBMClassifier
+
+    return lambda rounds: LGBMClassifier(
+        n_estimators=rounds, max_depth=depth, num_leaves=2**depth, max_bin=255, min_child_samples=1, n_jobs=threads, verbose=-1
+    ).fit(data.X, data.y)
+
+
+def samme(folder: Path | None, repeats: int) -> Figures:
+    """SAMME against scikit-learn's AdaBoost of the same depth."""
+    out: Figures = {}
+    for name, depths, few, many in (("letter", (1, 3), 2, 12), ("covertype", (1, 3), 1, 3)):
+        data = load(name, folder)
+        for depth in depths:
+            peer = lambda rounds, depth=depth: AdaBoostClassifier(  # noqa: E731
+                DecisionTreeClassifier(max_depth=depth), n_estimators=rounds, random_state=0
+            ).fit(data.X, data.y)
+            times = marginal_times(
+                {"ours": (_ours(SAMMEClassifier, data, max_depth=depth), 5, 105 if name == "letter" else 15), "peer": (peer, few, many)},
+                repeats if name == "letter" else 1,
+            )
+            row = {"ours_ms": 1e3 * times["ours"], "peer_ms": 1e3 * times["peer"], "times_faster": times["peer"] / times["ours"]}
+            if name == "letter":
+                X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.25, random_state=0, stratify=data.y)
+                mine = SAMMEClassifier(n_estimators=100, max_depth=depth, calibrate=False, random_state=0).fit(X, y).score(X_test, y_test)
+                theirs = AdaBoostClassifier(DecisionTreeClassifier(max_depth=depth), n_estimators=100, random_state=0).fit(X, y)
+                score = theirs.score(X_test, y_test)
+                row |= {"accuracy": mine, "peer_accuracy": score, "standard_error": float(np.sqrt(score * (1 - score) / len(y_test)))}
+            out[f"{data.title}, depth {depth}"] = row
+    return out
+
+
+def piboost(folder: Path | None, repeats: int) -> Figures:
+    """A binary tree of PIBoost against one of LightGBM: same depth, 255 bins, one thread."""
+    out: Figures = {}
+    for name, rounds in (("letter", (4, 24)), ("isolet", (2, 6)), ("covertype", (1, 4))):
+        data = load(name, folder)
+        K = len(np.unique(data.y))
+        for depth in (1, 3):
+            times = marginal_times(
+                {"ours": (_ours(PIBoostClassifier, data, max_depth=depth, **ALL_ROWS), *rounds),
+                 "LightGBM": (_lightgbm(data, depth), *rounds)}, repeats,
+            )  # fmt: skip
+            mine, theirs = times["ours"] / K, times["LightGBM"] / K
+            out[f"{data.title}, depth {depth}"] = {"ours_ms": 1e3 * mine, "lightgbm_ms": 1e3 * theirs, "ratio": mine / theirs}
+    return out
+
+
+@numba.njit(nogil=True)
+def _bare_loop(bins, label, weight, n_labels, hist):  # type: ignore[no-untyped-def]
+    for f in range(bins.shape[0]):
+        for i in range(bins.shape[1]):
+            hist[f, bins[f, i], label[i]] += weight[i]
+
+
+def histogram(folder: Path | None, repeats: int) -> Figures:
+    """The histogram kernel against a bare loop that makes the same updates, 500,000 x 54, 256 used bins."""
+    rng = np.random.default_rng(0)
+    n, p = 500_000, 54
+    X = rng.integers(0, 255, (n, p)).astype(np.float64)
+    binning = find_cuts(X[:20000], np.ones(20000), np.zeros(p, np.int32), 255)
+    table = apply_bins(X, binning, FEATURE_MAJOR)
+    rows = np.arange(n, dtype=np.int32)
+    out: Figures = {}
+    for K in (2, 7):
+        grid, _ = to_grid(Statistics.of_labels(rng.integers(0, K, n), rng.random(n), K), random=False)
+        bare = np.zeros((p, 256, K), np.int64)
+        block = np.zeros(4 * 256 * K, np.int64)
+        total = np.zeros(K, np.int64)
+
+        def ours(grid: Any = grid, block: Any = block, total: Any = total) -> None:
+            for first in range(0, p, 4):
+                _fill(table, grid, rows, 0, n, True, grid.label, grid.weight, first, min(first + 4, p), total, block)
+
+        def loop(grid: Any = grid, bare: Any = bare, K: int = K) -> None:
+            _bare_loop(table.bins, grid.label, grid.weight, K, bare)
+
+        ours(), loop()  # compile
+        times = least_times({"ours": ours, "bare": loop}, max(repeats, 5))
+        per_cell = {name: 1e9 * seconds / (n * p) for name, seconds in times.items()}
+        out[f"K = {K}"] = {"ours_ns": per_cell["ours"], "bare_ns": per_cell["bare"], "ratio": times["ours"] / times["bare"]}
+    return out
+
+
+@numba.njit(nogil=True)
+def _fill(table, grid, rows, start, end, whole, label, weight, first, last, total, hist):  # type: ignore[no-untyped-def]
+    fill(table, grid, rows, start, end, whole, label, weight, first, last, total, hist)
+
+
+def threads(folder: Path | None, repeats: int) -> Figures:
+    """Two threads against one: seconds of wall time for one more tree on covertype."""
+    data = load("covertype", folder)
+    out: Figures = {"a plain numpy job": _two_threads_of_numpy(repeats)}
+    for name, estimator, few, many, settings in (
+        ("SAMME, depth 3", SAMMEClassifier, 2, 10, {"max_depth": 3}),
+        ("PIBoost, depth 3", PIBoostClassifier, 1, 4, {"max_depth": 3, **ALL_ROWS}),
+        ("AdaBoost.MH, default", AdaBoostMHClassifier, 2, 10, {}),
+    ):
+        times = marginal_times(
+            {str(n): (_ours(estimator, data, n_jobs=n, **settings), few, many) for n in (1, 2)}, repeats, time.perf_counter
+        )
+        out[f"{data.title}, {name}"] = {"one_ms": 1e3 * times["1"], "two_ms": 1e3 * times["2"], "times_faster": times["1"] / times["2"]}
+    return out
+
+
+def _two_threads_of_numpy(repeats: int) -> Figures:
+    """What the machine itself gives: the same sorts on one thread and on two."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    arrays = [np.random.default_rng(k).random(4_000_000) for k in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        runs = {"one": lambda: [np.sort(array) for array in arrays], "two": lambda: list(pool.map(np.sort, arrays))}
+        times = least_times(runs, max(repeats, 5), time.perf_counter)
+    return {"one_ms": 1e3 * times["one"], "two_ms": 1e3 * times["two"], "times_faster": times["one"] / times["two"]}
+
+
+def predict(folder: Path | None, repeats: int) -> Figures:
+    """Scores of as many trees of the same depth, one thread: ours against LightGBM."""
+    from lightgbm import LGBMClassifier
+
+    out: Figures = {}
+    for name in ("letter", "covertype"):
+        data = load(name, folder)
+        X, y = data.X[:20000], data.y[:20000]
+        K, rounds = len(np.unique(y)), 10
+        for depth in (3, 6):
+            peer = LGBMClassifier(n_estimators=rounds, max_depth=depth, num_leaves=2**depth, min_child_samples=1, n_jobs=1, verbose=-1).fit(
+                X, y
+            )
+            n_trees = rounds * K
+            models = {
+                "PIBoost": PIBoostClassifier(n_estimators=rounds, max_depth=depth, calibrate=False, random_state=0, **ALL_ROWS),
+                "SAMME": SAMMEClassifier(n_estimators=n_trees, max_depth=depth, calibrate=False, random_state=0),
+            }
+            for label, model in models.items():
+                model.fit(X, y).decision_function(X[:10])
+                times = least_times(
+                    {"ours": lambda model=model: model.decision_function(data.X),
+                     "LightGBM": lambda: peer.predict(data.X, raw_score=True)}, repeats,
+                )  # fmt: skip
+                count = len(model.forest_.members)
+                scale = n_trees / count  # PIBoost drops trees that are of no use
+                out[f"{data.title}, depth {depth}, {label}"] = {
+                    "ours_ns_per_row_and_tree": 1e9 * times["ours"] / len(data.X) / count,
+                    "lightgbm_ns_per_row_and_tree": 1e9 * times["LightGBM"] / len(data.X) / n_trees,
+                    "ratio": times["ours"] * scale / times["LightGBM"],
+                }
+    return out
+
+
+def growth(folder: Path | None, repeats: int) -> Figures:
+    """Twice the rows, twice the columns: how much longer a fit takes."""
+    out: Figures = {}
+    for name, estimator, settings in (
+        ("SAMME", SAMMEClassifier, {"max_depth": 6}),
+        ("AdaBoost.MH", AdaBoostMHClassifier, {}),
+        ("REBEL", RebelClassifier, {}),
+        ("PIBoost", PIBoostClassifier, {}),
+    ):
+        fits = {}
+        for label, n, p in (("base", 40000, 20), ("rows", 80000, 20), ("columns", 40000, 40)):
+            X, y = make_classification(n, p, n_informative=10, n_redundant=0, n_classes=5, n_clusters_per_class=1, random_state=0)
+            fits[label] = lambda X=X, y=y, e=estimator, s=settings: e(n_estimators=10, calibrate=False, random_state=0, **s).fit(X, y)
+        times = least_times(fits, repeats)
+        out[name] = {"twice_the_rows": times["rows"] / times["base"], "twice_the_columns": times["columns"] / times["base"]}
+    return out
+
+
+PARTS = {"samme": samme, "piboost": piboost, "histogram": histogram, "threads": threads, "predict": predict, "growth": growth}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_argument(parser)
+    parser.add_argument("--only", default=",".join(PARTS), help="comma-separated parts")
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for part in arguments.only.split(","):
+        with threadpool_limits(1):
+            known[part] = PARTS[part](data_folder(arguments.data), arguments.repeats)
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+        print(f"\n{PARTS[part].__doc__}")
+        for name, figures in known[part].items():
+            print(f"  {name}: " + ", ".join(f"{key} {value:.3g}" for key, value in figures.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

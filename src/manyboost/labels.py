@@ -1,0 +1,118 @@
+"""The user's labels and weights as numbers: classes 0..K-1 and one finite weight per row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
+
+from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
+
+Floats = NDArray[np.float64]
+MAX_CLASSES = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What ``fit`` was told about the rows.
+
+    Attributes
+    ----------
+    y : (n,) classes 0..K-1, and -1 for rows without weight, which are to be left out
+    weight : (n,) weights, at most one
+    classes : (K,) the labels that some row of positive weight has, rising
+    """
+
+    y: NDArray[np.intp]
+    weight: Floats
+    classes: NDArray[Any]
+
+
+def read_labels(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> Labels:
+    """Labels and weights of the rows of ``X``, with the factors of ``class_weight`` in them."""
+    y = _one_per_row(y, X.shape[0], "y")
+    assert_all_finite(y, input_name="y")
+    weight = read_weights(X, sample_weight)
+    used = np.flatnonzero(weight)
+    try:
+        classes, labels = np.unique(y[used], return_inverse=True)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise TypeError(f"y mixes labels that cannot be compared ({kinds}); give labels of one type, and none that is missing.") from None
+    check_classification_targets(y)
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(f"y has {len(classes)} classes; at most {MAX_CLASSES} can be told apart. Is y a number to be predicted?")
+    if class_weight is not None:
+        weight[used] = _in_range(weight[used] * _class_factors(class_weight, classes, labels, weight[used])[labels])
+        labels, used = labels[weight[used] > 0], np.flatnonzero(weight)
+        present, labels = np.unique(labels, return_inverse=True)
+        classes = classes[present]
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes among the rows of positive weight; it has only one class, {_shown(classes)}.")
+    encoded = np.full(len(y), -1, np.intp)
+    encoded[used] = labels
+    return Labels(encoded, weight, classes)
+
+
+def read_weights(X: Any, sample_weight: Any, name: str = "sample_weight") -> Floats:
+    """Non-negative weights, not all of them zero, of which the largest is between one half and one."""
+    try:
+        weight = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    if not weight.any():
+        raise ValueError(f"{name} is zero for every row; give at least one row of each of two classes a positive weight.")
+    return _in_range(weight)
+
+
+def encode_labels(y: Any, classes: NDArray[Any], n_rows: int, name: str) -> NDArray[np.intp]:
+    """Labels of further rows as 0..K-1; all must be known."""
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    labels = _one_per_row(y, n_rows, name).tolist()
+    for label in labels:
+        if label not in number:
+            raise ValueError(f"{name} has the label {label!r}, which does not occur in y; the classes are {_shown(classes)}.")
+    return np.fromiter((number[label] for label in labels), np.intp, n_rows)
+
+
+def _one_per_row(y: Any, n_rows: int, name: str) -> NDArray[Any]:
+    if y is None:
+        raise ValueError(f"A classifier requires y to be passed, but the target {name} is None.")
+    y = column_or_1d(y, warn=True)
+    if len(y) != n_rows:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {n_rows} rows and {len(y)} labels in {name}.")
+    y = np.asarray(y)
+    kinds = {type(label) for label in y.tolist()} if y.dtype == object else set()
+    return np.array(y.tolist()) if len(kinds) == 1 and kinds <= {bool, int, float} else y
+
+
+def _in_range(weight: Floats) -> Floats:
+    """The weights times a power of two, which changes no model: totals of huge ones stay finite."""
+    return np.asarray(np.ldexp(weight, -np.frexp(weight.max(initial=0.0))[1]))
+
+
+def _class_factors(class_weight: Any, classes: NDArray[Any], labels: NDArray[np.intp], weight: Floats) -> Floats:
+    """The factor of each class; "balanced" gives all classes the same weight in total."""
+    if class_weight == "balanced":
+        total = np.zeros(len(classes), np.int64)  # whole numbers, so that the order of the rows does not matter
+        np.add.at(total, labels, on_fine_grid(weight, fine_exponent(weight)))
+        return np.asarray(float(total.sum()) / (len(classes) * total.astype(np.float64)))
+    factors = np.ones(len(classes))
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    for label, factor in class_weight.items():
+        if label not in number:
+            raise ValueError(f"class_weight names {label!r}, which is no class of y; the classes are {_shown(classes)}.")
+        if not isinstance(factor, Real) or not 0 <= float(factor) < np.inf:
+            raise ValueError(f"class_weight gives {label!r} the factor {factor!r}; give a finite number of at least 0.")
+        factors[number[label]] = factor
+    return _in_range(factors)
+
+
+def _shown(classes: NDArray[Any], most: int = 20) -> str:
+    return ", ".join(repr(label) for label in classes.tolist()[:most]) + (", ..." if len(classes) > most else "")

@@ -1,0 +1,335 @@
+"""What a model file may hold, and the proof that what one does hold is a model.
+
+Nothing here trusts its input: sizes are compared with the bytes that are there before anything is allocated, and what is returned can be
+used by kernels that check no bounds. What follows from other parts is never stored (thresholds from cuts, places of leaves from the
+order of nodes), so it cannot contradict them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.columns import MAX_CATEGORIES, Columns
+from manyboost.trees.binning import MAX_BINS, Binning
+from manyboost.trees.forest import MEMBER, MEMBER_NODE, Forest
+from manyboost.trees.nodes import MASK_WORDS
+from manyboost.trees.statistics import Floats
+
+HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped")
+SIZES = ("features", "cuts", "decoder_rows", "trees", "nodes", "masks", "values", "rounds")
+ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
+    "n_cuts": ("<i4", ("features",)),  # of each column; 0 where it holds categories
+    "cuts": ("<f8", ("cuts",)),  # column after column
+    "class_prior": ("<f8", ("classes",)),
+    "decoder": ("<f8", ("decoder_rows", "classes")),  # no rows: the columns of scores are those of the classes
+    "tree_size": ("<i4", ("trees",)),  # nodes of each tree
+    "width": ("<i4", ("trees",)),  # numbers in each of its leaves
+    "column": ("<i4", ("trees",)),  # of scores, which the first of them is added to
+    "round": ("<i4", ("trees",)),
+    "feature": ("<i4", ("nodes",)),  # -1 at a leaf
+    "bin": ("<i2", ("nodes",)),  # the last that goes left; -1 at a leaf and where a mask decides
+    "missing_left": ("|u1", ("nodes",)),  # 1: missing values go left
+    "left": ("<i4", ("nodes",)),  # left child, counted from the tree's root; the right child follows it; 0 at a leaf
+    "cover": ("<i8", ("nodes",)),  # rows the tree was grown on
+    "masks": ("<u8", ("masks", MASK_WORDS)),  # of each split by categories in turn: bit c is set where category c goes left
+    "values": ("<f8", ("values",)),  # of each leaf in turn
+    "history": ("<f8", ("rounds", len(HISTORY))),
+}
+KEYS = {
+    "algorithm", "categories", "class_type", "classes", "feature_names", "parameters", "seed", "sizes", "stop_reason", "temperature",
+}  # fmt: skip
+CLASS_TYPES: dict[str, type] = {
+    "bool": bool,
+    **{f"{sign}int{bits}": int for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": float for bits in (16, 32, 64)},
+    "str": str,
+    "object": str,
+}
+MAX_CLASSES = 65535
+MAX_DEPTH = 12
+MAX_ITEMS = 2**18
+MAX_LABEL_BYTES = 2**26  # numpy gives every label the room of the longest
+MAX_MANIFEST = 2**23
+MAX_ROWS = 2**40
+MAX_SCORE = 1e100  # its square is finite, too
+MAX_TEXT = 10_000
+NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+class BadModelFile(ValueError):
+    """The file is no valid model and was not loaded; the message says what is wrong with it."""
+
+
+def require(holds: Any, otherwise: str) -> None:
+    """Refuse the file unless a condition holds."""
+    if not holds:
+        raise BadModelFile(otherwise)
+
+
+# ---- values of parameters, labels and categories -------------------------------------------------------------------------------------
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as JSON has it: numpy's scalars as Python's, all sequences and sets as lists, a dict as its sorted pairs."""
+    if depth > MAX_DEPTH - 3:
+        raise TypeError("it is nested too deeply")
+    if isinstance(value, np.generic):
+        value = value.item()
+    elif hasattr(value, "tolist"):  # arrays, series and indexes
+        value = value.tolist()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if len(value) > MAX_TEXT:
+            raise TypeError(f"it holds a text of {len(value)} characters, and at most {MAX_TEXT} are allowed")
+        return str.__str__(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise TypeError("it holds a whole number of more than 64 bits")
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise TypeError(f"it holds {value}, which is not finite")
+        return float(value)
+    if isinstance(value, dict):
+        return {"pairs": _sorted([plain(key, depth + 3), plain(entry, depth + 3)] for key, entry in value.items())}
+    if isinstance(value, (set, frozenset)):  # in an order that does not depend on the hashes of strings
+        return _sorted(plain(entry, depth + 1) for entry in value)
+    if isinstance(value, (list, tuple)):
+        return [plain(entry, depth + 1) for entry in value]
+    raise TypeError(f"it holds a {type(value).__name__}, which is no number, text, list or dict of these")
+
+
+def _sorted(values: Any) -> list[Any]:
+    return sorted(values, key=lambda value: json.dumps(value))
+
+
+def from_plain(value: Any) -> Any:
+    """The value that :func:`plain` was given, its sequences as lists."""
+    if isinstance(value, dict):
+        require(value.keys() == {"pairs"} and isinstance(value["pairs"], list), "a parameter holds an object that is no dict of ours")
+        pairs = value["pairs"]
+        good = (isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], (list, dict)) for pair in pairs)
+        require(all(good), "a dict has a bad key")
+        return {key: from_plain(entry) for key, entry in pairs}
+    return [from_plain(entry) for entry in value] if isinstance(value, list) else value
+
+
+def write_manifest(manifest: Mapping[str, Any]) -> bytes:
+    """The one way to write these values."""
+    return json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def read_manifest(text: bytes) -> dict[str, Any]:
+    """The manifest, if it is written in the one way: so no key is there twice and no number is infinite."""
+    # Depth and length are known before a parser sees it. What stands between quotes is left out: brackets in names do not count.
+    outside = b"".join(text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    require(outside.count(b",") < MAX_ITEMS, f"the manifest has more than {MAX_ITEMS} items")
+    brackets = np.frombuffer(outside.translate(None, delete=NO_BRACKETS), np.uint8)
+    steps = np.where((brackets == ord("[")) | (brackets == ord("{")), np.int32(1), np.int32(-1))
+    require(steps.cumsum().max(initial=0) <= MAX_DEPTH, "the manifest is nested too deeply")
+    try:
+        manifest = json.loads(text.decode())
+        canonical = write_manifest(manifest) == text
+    except (ValueError, RecursionError):
+        raise BadModelFile("the manifest is not JSON in UTF-8 of finite numbers") from None
+    require(canonical, "the manifest is not in its canonical form (keys sorted, each once, no spaces)")
+    require(isinstance(manifest, dict) and manifest.keys() == KEYS, "the manifest does not have the keys it must have")
+    return dict(manifest)
+
+
+def _whole(value: Any, low: int, high: int, name: str) -> int:
+    require(type(value) is int and low <= value <= high, f"{name} is not a whole number from {low} to {high}")
+    return int(value)
+
+
+def _text(value: Any, name: str) -> str:
+    require(type(value) is str and len(value) <= MAX_TEXT, f"{name} is not a text of at most {MAX_TEXT} characters")
+    return str(value)
+
+
+def read_parameters(manifest: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """The parameters; one that is not there has its default, so that older files stay readable."""
+    stored = manifest["parameters"]
+    require(isinstance(stored, dict) and stored.keys() <= known, "there is a parameter that the algorithm does not have")
+    values = {name: from_plain(value) for name, value in stored.items()}
+    try:
+        same = write_manifest({name: plain(value) for name, value in values.items()}) == write_manifest(stored)
+    except TypeError as error:
+        raise BadModelFile(f"a parameter cannot be: {error}") from None
+    require(same, "a parameter is not in its canonical form")
+    return values
+
+
+def read_scalars(manifest: Mapping[str, Any]) -> tuple[float, int, str]:
+    """Temperature, seed and reason to stop."""
+    temperature = manifest["temperature"]
+    require(type(temperature) is float and 0 < temperature < MAX_SCORE, "the temperature is not a positive number")
+    seed = _whole(manifest["seed"], 0, 2**31 - 1, "the seed")
+    return temperature, seed, _text(manifest["stop_reason"], "stop_reason")
+
+
+def read_classes(manifest: Mapping[str, Any]) -> NDArray[Any]:
+    """The class labels, in the type they had."""
+    labels, name = manifest["classes"], manifest["class_type"]
+    require(isinstance(name, str) and name in CLASS_TYPES, "the labels have an unknown type")
+    kind = CLASS_TYPES[name]
+    require(isinstance(labels, list) and 2 <= len(labels) <= MAX_CLASSES, f"there are not 2 to {MAX_CLASSES} classes")
+    require(all(type(label) is kind for label in labels), f"a label is no {kind.__name__}")
+    require(all(low < high for low, high in pairwise(labels)), "the labels do not rise")
+    if kind is str:
+        longest = max(len(_text(label, "a label")) for label in labels)
+        require(4 * longest * len(labels) <= MAX_LABEL_BYTES, "the labels are too long")
+    try:
+        with np.errstate(over="ignore"):
+            classes = np.array(labels, dtype=name)
+    except OverflowError:
+        raise BadModelFile(f"a label is no {name}") from None
+    require(classes.tolist() == labels, f"a label is no {name}")  # too precise for the type, or a text that ends in NUL
+    return classes
+
+
+def read_columns(manifest: Mapping[str, Any], n_features: int) -> tuple[Columns, NDArray[Any] | None]:
+    """The categories of each column, and the columns' names if they had any."""
+    stored, names = manifest["categories"], manifest["feature_names"]
+    require(isinstance(stored, list), "the categories are no list")
+    categories: list[tuple[Any, ...] | None] = [None] * n_features
+    last = -1
+    for entry in stored:
+        require(isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], list), "the categories of a column are no list")
+        last = _whole(entry[0], last + 1, n_features - 1, "the number of a column of categories")
+        require(len(entry[1]) <= MAX_CATEGORIES, f"a column has more than {MAX_CATEGORIES} categories")
+        for value in entry[1]:
+            if type(value) is int:
+                _whole(value, -(2**63), 2**64 - 1, "a category")
+            elif type(value) not in (bool, float):
+                _text(value, "a category")
+        known = tuple(entry[1])
+        require(len(set(known)) == len(known), "a column has a category twice")
+        categories[last] = known
+    if names is None:
+        return Columns(tuple(categories)), None
+    require(isinstance(names, list) and len(names) == n_features, "there is not one name for each column")
+    return Columns(tuple(categories)), np.array([_text(name, "the name of a column") for name in names], dtype=object)
+
+
+# ---- arrays --------------------------------------------------------------------------------------------------------------------------
+
+
+def read_arrays(manifest: Mapping[str, Any], body: memoryview) -> dict[str, NDArray[Any]]:
+    """The arrays, in the machine's byte order, if they fill the body exactly."""
+    sizes = manifest["sizes"]
+    require(isinstance(sizes, dict) and sizes.keys() == set(SIZES), "the sizes do not have the names they must have")
+    known = {name: _whole(sizes[name], 0, 2**31 - 1, f"the size {name}") for name in SIZES}
+    known["classes"] = len(manifest["classes"])
+    shapes = {name: tuple(size if isinstance(size, int) else known[size] for size in shape) for name, (_, shape) in ARRAYS.items()}
+    types = {name: np.dtype(code) for name, (code, _) in ARRAYS.items()}
+    ends = list(accumulate((math.prod(shapes[name]) * types[name].itemsize for name in ARRAYS), initial=0))
+    require(ends[-1] == len(body), f"its arrays should take {ends[-1]} bytes, but there are {len(body)}")
+    out = {}
+    for name, (begin, end) in zip(ARRAYS, pairwise(ends), strict=True):
+        flat = np.frombuffer(body[begin:end], types[name]) if end > begin else np.empty(0, types[name])
+        out[name] = flat.astype(types[name].newbyteorder("=")).reshape(shapes[name])
+    return out
+
+
+def read_binning(arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Binning:
+    """The cuts of each column."""
+    n_cuts, cuts, n_categories = arrays["n_cuts"].astype(np.int64), arrays["cuts"], columns.n_categories
+    require(len(n_cuts) > 0, "there is no column")
+    require(((n_cuts >= 0) & (n_cuts < MAX_BINS) & ((n_categories == 0) | (n_cuts == 0))).all(), "a column has a bad number of cuts")
+    offset = np.concatenate([[0], np.cumsum(n_cuts)])
+    require(offset[-1] == len(cuts), "the cuts are not as many as the columns have")
+    rises = np.ones(len(cuts), bool)
+    rises[1:] = cuts[1:] > cuts[:-1]
+    rises[offset[:-1][n_cuts > 0]] = True
+    require(np.isfinite(cuts).all() and rises.all(), "the cuts of a column do not rise")
+    return Binning(cuts, offset, n_categories)
+
+
+def read_prior(arrays: Mapping[str, NDArray[Any]]) -> Floats:
+    """The classes' shares."""
+    prior = arrays["class_prior"]
+    require(((prior >= 0) & (prior <= 1)).all() and abs(prior.sum() - 1) < 1e-6, "the shares of the classes are no shares")
+    return prior
+
+
+def read_history(arrays: Mapping[str, NDArray[Any]], n_rounds: int) -> dict[str, Floats]:
+    """What was noted of each round; times are not stored."""
+    rows = arrays["history"]
+    require(len(rows) >= n_rounds, "the history is shorter than the rounds")
+    history = dict(zip(HISTORY, rows.T.copy(), strict=True))
+    for name in ("n_trees", "n_clipped"):
+        counts = history[name]
+        require(((counts >= 0) & (counts < 2**31) & (counts == np.floor(counts))).all(), f"{name} of a round is not a count")
+    return {**history, "seconds": np.full(len(rows), np.nan)}
+
+
+def read_decoder(arrays: Mapping[str, NDArray[Any]], has_one: bool) -> Floats | None:
+    """What the columns of scores mean for the classes."""
+    decoder = arrays["decoder"]
+    require((len(decoder) > 0) == has_one, "the decoder is missing" if has_one else "the algorithm has no decoder")
+    if not has_one:
+        return None
+    tells = np.isfinite(decoder).all(axis=1) & (decoder.max(axis=1) > 0) & (decoder.min(axis=1) < 0)
+    require(tells.all(), "a row of the decoder does not part classes from others")
+    return decoder
+
+
+def read_forest(arrays: Mapping[str, NDArray[Any]], binning: Binning, n_columns: int) -> Forest:
+    """The trees, proved to be trees."""
+    size, width, column, round_ = (arrays[name].astype(np.int64) for name in ("tree_size", "width", "column", "round"))
+    feature, bin_, left, cover = (arrays[name].astype(np.int64) for name in ("feature", "bin", "left", "cover"))
+    missing_left, values = arrays["missing_left"], arrays["values"]
+    n_nodes = len(feature)
+    require((size > 0).all() and size.sum() == n_nodes, "the trees do not have the nodes that there are")
+    require(((width > 0) & (column >= 0) & (column + width <= n_columns)).all(), "a tree adds to columns that do not exist")
+    steps = np.diff(round_, prepend=-1)
+    require((steps[:1] == 1).all() and ((steps == 0) | (steps == 1)).all(), "the rounds are not numbered 0, 1, 2, ...")
+
+    root = np.cumsum(size) - size
+    tree = np.repeat(np.arange(len(size)), size)
+    base = root[tree]
+    number = np.arange(n_nodes) - base  # in its own tree
+    require(((feature >= -1) & (feature < binning.n_features)).all(), "a node asks for a column that does not exist")
+    split, leaf = feature >= 0, feature < 0
+    require(((left > number) & (left + 1 < size[tree]))[split].all(), "a child does not stand behind its parent in the same tree")
+    children = (base + left)[split]
+    n_parents = np.bincount(np.concatenate([children, children + 1]), minlength=n_nodes)
+    require((n_parents == (number > 0)).all(), "a node does not have exactly one parent")
+    require(((left == 0) & (bin_ == -1) & (missing_left == 0))[leaf].all(), "a leaf has a way on")
+    require((missing_left <= 1).all(), "missing values go neither left nor right")
+    require(((cover > 0) & (cover <= MAX_ROWS)).all(), "a node has a bad number of rows")
+    require((cover[split] == cover[children] + cover[children + 1]).all(), "the rows of a node are not those of its children")
+
+    by_category = split & (binning.n_categories[feature] > 0)
+    n_bins = binning.n_bins()[feature]
+    require(np.where(by_category, bin_ == -1, (bin_ >= 0) & (bin_ < n_bins))[split].all(), "a node is split at a bin that does not exist")
+    require(by_category.sum() == len(arrays["masks"]), "there is not one mask for each split by categories")
+    room = np.where(leaf, width[tree], 0)
+    require(room.sum() == len(values) and len(values) < 2**31, "the leaves do not have the values that there are")
+    require(np.isfinite(values).all(), "a value of a leaf is not finite")
+
+    nodes = np.zeros(n_nodes, MEMBER_NODE)
+    nodes["feature"], nodes["bin"], nodes["missing_left"], nodes["cover"] = feature, bin_, missing_left, cover
+    nodes["threshold"] = binning.thresholds(nodes["feature"], nodes["bin"])
+    nodes["left"] = np.where(leaf, np.cumsum(room) - room, left)
+    nodes["categories"] = np.where(by_category, np.cumsum(by_category) - 1, -1)
+    members = np.zeros(len(size), MEMBER)
+    members["root"], members["width"], members["column"], members["round"] = root, width, column, round_
+    return Forest(nodes, arrays["masks"], values, members, n_columns)
+
+
+def check_scores(forest: Forest, decoder: Floats | None, temperature: float) -> None:
+    """No sum of leaves, however it is multiplied later, is too large for a number."""
+    largest = float(np.abs(forest.values).max(initial=0.0)) * max(len(forest.members), 1) * max(temperature, 1.0)
+    if decoder is not None:
+        largest *= max(float(np.abs(decoder).max()) * len(decoder), 1.0)
+    require(largest < MAX_SCORE, "its scores may become infinite")

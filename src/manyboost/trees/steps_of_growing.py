@@ -1,0 +1,86 @@
+"""The steps of growing a tree, to be called one by one from Python.
+
+A tree grown on one thread is one compiled call that contains them all. When threads share the work, Python stands between the steps
+and calls them by these names; kept apart, they are compiled only where they are needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.compiled import compiled
+from manyboost.trees import nodes, random_splits
+from manyboost.trees.criteria import Rule, node_weight
+from manyboost.trees.nodes import Grid
+
+_start_tree, _split_next, _settle, _close_tree, _sum_rows = (
+    nodes.start_tree,
+    nodes.split_next,
+    nodes.settle,
+    nodes.close_tree,
+    nodes.sum_rows,
+)
+_find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (
+    random_splits.find_ranges,
+    random_splits.draw_thresholds,
+    random_splits.sum_below,
+    random_splits.choose,
+    random_splits.evaluate_at_random,
+)
+
+
+@compiled
+def start_tree(grid, rule, limits, growth, whole):
+    return _start_tree(grid, rule, limits, growth, whole)
+
+
+@compiled
+def split_next(table, grid, rule, limits, growth):
+    return _split_next(table, grid, rule, limits, growth)
+
+
+@compiled
+def settle(grid, rule, growth, best):
+    _settle(grid, rule, growth, best)
+
+
+@compiled
+def close_tree(growth, leaf):
+    _close_tree(growth, leaf)
+
+
+@compiled
+def find_ranges(table, rows, start, end, ranges):
+    _find_ranges(table, rows, start, end, ranges)
+
+
+@compiled
+def draw_thresholds(table, limits, node, ranges):
+    _draw_thresholds(table, limits, node, ranges)
+
+
+@compiled
+def sum_below(table, grid, rows, start, end, ranges, block, sums):
+    _sum_below(table, grid, rows, start, end, ranges, block, sums)
+
+
+@compiled
+def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist):
+    _choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist)
+
+
+@compiled
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist):
+    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist)
+
+
+@compiled
+def _weight_of_rows(grid, rule, rows, total):
+    _sum_rows(grid, rows, 0, rows.size, total)
+    return node_weight(rule, total, grid.n_dense, grid.n_labels)
+
+
+def weight_of_rows(grid: Grid, rule: Rule, rows: NDArray[np.int32]) -> float:
+    """The weight of a node of these rows, in units of the grid."""
+    return float(_weight_of_rows(grid, rule, rows, np.zeros(grid.size, np.int64)))
