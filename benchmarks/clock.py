@@ -26,6 +26,7 @@ def marginal_times(
     """The time of one more round of each contender: (fit of so many rounds, few rounds, many rounds)."""
     runs = {}
     for name, (fit, few, many) in contenders.items():
+        fit(few)  # kernels are loaded, caches are warm
         runs[f"{name} few"] = lambda fit=fit, few=few: fit(few)
         runs[f"{name} many"] = lambda fit=fit, many=many: fit(many)
     least = least_times(runs, repeats, clock)

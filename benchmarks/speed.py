@@ -35,7 +35,9 @@ from manyboost.trees.statistics import Statistics
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 Figures = dict[str, Any]
 # a tree for each class on all rows, as LightGBM grows them
-ALL_ROWS = {"separators": "singles", "subsample": 1.0, "sampling": "uniform", "prune": None, "min_samples_split": 2, "learner_weights": "cost"}
+ALL_ROWS: dict[str, Any] = {
+    "separators": "singles", "subsample": 1.0, "sampling": "uniform", "prune": None, "min_samples_split": 2, "learner_weights": "cost"
+}  # fmt: skip
 
 
 def _ours(estimator: Any, data: Any, **settings: Any) -> Callable[[int], Any]:

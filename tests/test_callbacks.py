@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -182,19 +183,23 @@ def test_callbacks_inside_other_estimators():
 # ---- verbose ---------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def no_logging(monkeypatch):
-    """As in a process where nobody has set up logging."""
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    monkeypatch.setattr(progress.LOGGER, "handlers", [])
-    monkeypatch.setattr(progress.LOGGER, "level", logging.NOTSET)
-    progress.LOGGER.manager._clear_cache()
-    yield
-    progress.LOGGER.manager._clear_cache()
+@contextmanager
+def nobody_has_set_up_logging():
+    """As in a process that never heard of it; pytest itself has."""
+    root, ours, level = logging.getLogger(), progress.LOGGER, progress.LOGGER.level
+    handlers = root.handlers[:], ours.handlers[:]
+    root.handlers[:], ours.handlers[:] = [], []
+    ours.setLevel(logging.NOTSET)
+    try:
+        yield
+    finally:
+        root.handlers[:], ours.handlers[:] = handlers
+        ours.setLevel(level)
 
 
-def test_silence(capfd, no_logging):
-    small(verbose=0).fit(X, Y)
+def test_silence(capfd):
+    with nobody_has_set_up_logging():
+        small(verbose=0).fit(X, Y)
     assert capfd.readouterr() == ("", "")
 
 
@@ -208,29 +213,31 @@ def test_a_bar(capfd):
     assert "training error" in err
 
 
-def test_lines_where_there_is_no_rich(capsys, no_logging, monkeypatch):
+def test_lines_where_there_is_no_rich(capsys, monkeypatch):
     monkeypatch.setattr(progress, "_bar_columns", lambda: None)
-    small(verbose=1, n_estimators=20, learning_rate=0.5).fit(X, Y)
+    with nobody_has_set_up_logging():
+        small(verbose=1, n_estimators=20, learning_rate=0.5).fit(X, Y)
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 10
 
 
 @pytest.mark.parametrize(("verbose", "rounds"), [(2, [1, 2, 3, 4, 5]), (3, [2, 4, 5]), (9, [5])])
-def test_lines(capsys, no_logging, verbose, rounds):
-    small(verbose=verbose).fit(X, Y)
-    out, err = capsys.readouterr()
+def test_lines(capsys, verbose, rounds):
+    with nobody_has_set_up_logging():
+        small(verbose=verbose).fit(X, Y)
+        out, err = capsys.readouterr()
+        small(verbose=verbose).fit(X, Y)  # the second fit writes to the same place, and not twice
+        assert capsys.readouterr() == (out, err)
     assert out == ""
     lines = err.splitlines()
     assert [int(line.split("round ")[1].split(" of ")[0]) for line in lines] == rounds
     assert all(line.startswith("SAMMEClassifier: round ") and "loss" in line and "validation_error" not in line for line in lines)
-    small(verbose=verbose).fit(X, Y)  # the second fit writes to the same place, and not twice
-    assert capsys.readouterr().err.splitlines() == lines
 
 
 def test_lines_go_where_the_user_sends_them(caplog, capsys):
-    with caplog.at_level(logging.WARNING):  # as most programs have it: lines were asked for, so they are logged
-        small(verbose=2, early_stopping=True).fit(X, Y)
+    assert logging.getLogger().level == logging.WARNING  # as in most programs; lines were asked for, so they are logged
+    small(verbose=2, early_stopping=True).fit(X, Y)
     assert len(caplog.records) == 5
     assert {record.name for record in caplog.records} == {"manyboost"}
     assert all("validation_error" in record.getMessage() for record in caplog.records)

@@ -380,7 +380,7 @@ def test_routed_weights():
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         pipeline = make_pipeline(scaler, ours).fit(X, y, sample_weight=weight)
         search = GridSearchCV(pipeline, {"sammeclassifier__max_depth": [1, 2]}, cv=2).fit(X, y, sample_weight=weight)
-        without = make_pipeline(scaler, small().set_fit_request(sample_weight=False)).fit(X, y, sample_weight=weight)
+        without = make_pipeline(scaler, small().set_fit_request(sample_weight=False)).fit(X, y)
         watching = small(early_stopping=True).set_fit_request(X_val=True, y_val=True)
         watched = make_pipeline(watching).fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:])
     direct = small().fit(StandardScaler().fit_transform(X), y, weight)

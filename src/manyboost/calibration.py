@@ -91,7 +91,8 @@ def fit_temperature(
         if not columns.any():
             return None
         found.append(best_temperature(_linked(link, columns), y, weight))
-    return min(found[-1] ** 2 / found[0], found[-1])  # chance may let it rise, which is not to be taken further
+    *earlier, last = found
+    return min(last**2 / earlier[0], last) if earlier else last  # chance may let it rise, which is not to be taken further
 
 
 def _effective_rows(task: Task, keys: NDArray[np.uint64]) -> float:

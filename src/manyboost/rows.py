@@ -36,12 +36,14 @@ def _add_leaf_vectors(columns, vectors, leaf, column):
 def _error_weight(scores, y, weight):
     wrong = 0.0
     for i in range(y.size):
-        own = scores[i, y[i]]
-        beaten = 0
-        for k in range(scores.shape[1]):  # no branch, so that it runs in vector registers
-            beaten += np.int64(scores[i, k] > own) | (np.int64(scores[i, k] == own) & np.int64(k < y[i]))
-        if beaten:
-            wrong += weight[i]
+        row = scores[i]
+        own = row[y[i]]
+        beaten = False
+        for k in range(y[i]):
+            beaten |= row[k] >= own  # of equal scores the first counts
+        for k in range(y[i] + 1, row.size):
+            beaten |= row[k] > own
+        wrong += weight[i] * beaten
     return wrong
 
 

@@ -43,8 +43,8 @@ class Table(NamedTuple):
     """Binned rows, as the kernels see them.
 
     ``bins`` is (p, n) when FEATURE_MAJOR, (n, p) when ROW_MAJOR and empty when SPARSE, where row i holds ``entries[a:b]`` at the columns
-    ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere else. When FEATURE_MAJOR, neighbouring features of which no row has
-    more than one off its ``zero_bin``, such as one-hot columns, may share a column of ``bins``: see :func:`share_columns`.
+    ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere else. When FEATURE_MAJOR, neighbouring features of
+    which no row has more than one off its ``zero_bin``, such as one-hot columns, may share a column: see :func:`share_columns`.
     """
 
     layout: int

@@ -1,7 +1,7 @@
 """Histograms: for each bin of each feature, the integer sums of the rows of a node.
 
-A histogram of columns c..d is one flat array; bin b of column c starts at ``(offset[c] - offset[first] + b) * S``. A column holds one feature,
-or several that exclude each other (:func:`~manyboost.trees.binning.share_columns`).
+A histogram of columns c..d is one flat array; bin b of column c starts at ``(offset[c] - offset[first] + b) * S``. A column holds
+one feature, or several that exclude each other (:func:`~manyboost.trees.binning.share_columns`).
 """
 
 import numpy as np
