@@ -34,6 +34,7 @@ format: $(VENV)/stamp-test  ## put the sources into the house style
 bench: $(VENV)/stamp-bench  ## time, memory and accuracy beside LightGBM, XGBoost and scikit-learn
 	@for part in startup speed memory accuracy; do \
 		echo "benchmarks/$$part.py" >&2; MANYBOOST_DATA="$(or $(DATA),$(MANYBOOST_DATA))" $(RUN) benchmarks/$$part.py || exit 1; done
+	@$(RUN) benchmarks/report.py
 
 trust: $(VENV)/stamp-kernels  ## the slow tests behind the promises; each prints a figure
 	@$(RUN) -m pytest -m trust -s -q tests

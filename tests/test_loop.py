@@ -121,10 +121,11 @@ def test_history_is_a_table(estimator):
 
 def test_reasons_to_stop():
     assert small(n_estimators=3).fit(X, Y).stop_reason_ == "all 3 rounds were made"
-    perfect = small(max_depth=None).fit(X, Y)
+    apart = np.arange(30.0)[:, None], np.arange(30) // 10
+    perfect = small().fit(*apart)
     assert perfect.stop_reason_ == "a tree made no error"
     assert (perfect.n_estimators_, perfect.n_clipped_steps_) == (1, 1)
-    assert "below 1/N" in RebelClassifier(n_estimators=200, max_depth=None).fit(X, Y).stop_reason_
+    assert "below 1/N" in RebelClassifier(n_estimators=200).fit(*apart).stop_reason_
     rng = np.random.default_rng(0)
     noise = small(n_estimators=300, max_depth=1).fit(rng.integers(0, 2, (40, 2)), rng.integers(0, 2, 40))
     assert "not below 1 - 1/K" in noise.stop_reason_
@@ -208,7 +209,7 @@ def test_a_tree_of_no_use_is_drawn_again():
 @pytest.mark.parametrize("prune", ["merge", "cost_complexity"])
 @pytest.mark.parametrize("algorithm", [SAMMEClassifier, PIBoostClassifier])
 def test_pruned_trees_are_smaller(algorithm, prune):
-    common = {"n_estimators": 4, "max_depth": 6, "random_state": 0, "calibrate": False}
+    common = {"n_estimators": 4, "max_depth": 4, "min_samples_split": 2, "subsample": 1.0, "sampling": "uniform", "calibrate": False}
     pruned, whole = (algorithm(prune=how, **common).fit(X, Y) for how in (prune, None))
     assert len(pruned.forest_.nodes) / len(pruned.forest_.members) < len(whole.forest_.nodes) / len(whole.forest_.members)
     assert pruned.score(X, Y) > 0.6
@@ -297,9 +298,11 @@ def test_warm_start_goes_on_with_its_own_random_numbers():
 
 
 def test_warm_start_after_the_fit_ended_by_itself():
-    model = small(max_depth=None, warm_start=True).fit(X, Y)
+    apart = np.arange(30.0)[:, None], np.arange(30) // 10
+    model = small(warm_start=True).fit(*apart)
     before = digest(model)
-    assert digest(model.set_params(n_estimators=30).fit(X, Y)) == before
+    assert model.n_estimators_ == 1
+    assert digest(model.set_params(n_estimators=30).fit(*apart)) == before
 
 
 def test_early_stopping_that_begins_later():

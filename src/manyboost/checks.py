@@ -107,10 +107,11 @@ def _fitted(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **paramet
 
 
 def some_rows(n_classes: int = 3) -> Arrays:
-    """Rows that overlap, so that no method is done with them at once."""
+    """Rows that overlap, some of which contradict each other, so that no tree is ever without error and ends a fit."""
     X, y = make_classification(
         140, 6, n_informative=4, n_redundant=1, n_classes=n_classes, n_clusters_per_class=1, class_sep=0.8, flip_y=0.05, random_state=7
     )
+    X[-14:], y[-14:] = X[:14], (y[:14] + 1) % n_classes
     return np.round(X, 2), y
 
 

@@ -176,7 +176,7 @@ class _Trees:
 def _counted_rows(task: Task) -> int:
     """The number of rows, a weight of two being two rows. Weights that are no whole numbers, or large ones, are no numbers of rows."""
     n_rows = len(task.y)
-    if task.N / n_rows > MAX_COPIES:
+    if task.N / n_rows >= MAX_COPIES:
         return n_rows
     copies = task.weight * task.N
     return round(task.N) if (np.abs(copies - np.rint(copies)) < 1e-6).all() else n_rows

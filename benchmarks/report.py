@@ -1,0 +1,63 @@
+"""Write RESULTS.md from what the benchmarks have left in ``results/``.
+
+python benchmarks/report.py
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from accuracy import MODELS, RESULTS, SETS, table
+
+HERE = Path(__file__).parent
+TITLES = {
+    "samme": ("SAMME against scikit-learn's AdaBoost", "CPU of one more tree. Asked: 50 times faster on letter, 200 on covertype."),
+    "piboost": ("A binary tree of PIBoost against one of LightGBM", "Same depth, 255 bins, one thread. Asked: a ratio of at most 0.6."),
+    "histogram": ("The histogram kernel against a bare loop", "500,000 x 54, ns per row and feature. Asked: at most 1.3."),
+    "threads": ("Two threads against one", "Wall time of one more round. Asked: 1.6 times. The first line: what the machine gives numpy."),
+    "predict": ("Prediction against LightGBM", "As many trees of the same depth, one thread. Asked: at most 1."),
+    "growth": ("Growth of the time of a fit", "Asked to be at most 2.1."),
+}  # fmt: skip
+
+
+def _rows(figures: dict[str, dict[str, Any]]) -> str:
+    keys = list(dict.fromkeys(key for row in figures.values() for key in row))
+    head = "| | " + " | ".join(keys) + " |\n|" + "---|" * (len(keys) + 1)
+    body = "\n".join(
+        f"| {name} | " + " | ".join(f"{row[key]:.3g}" if key in row else "" for key in keys) + " |" for name, row in figures.items()
+    )
+    return f"{head}\n{body}"
+
+
+def main() -> None:
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn", "lightgbm", "xgboost"))
+    parts = [
+        "# Results of the benchmarks",
+        "Written by `benchmarks/report.py` from the files in `benchmarks/results`, which `make bench` makes. A shared machine with "
+        f"two cores; only ratios mean anything. Python {platform.python_version()}, {versions}.",
+    ]
+    if RESULTS.exists():
+        parts += ["## Accuracy at default settings", "Five stratified folds, one thread.", table(RESULTS, SETS, list(MODELS))]
+    for name in ("speed", "memory", "startup"):
+        path = HERE / "results" / f"{name}.json"
+        if not path.exists():
+            continue
+        found = json.loads(path.read_text())
+        if name == "speed":
+            for part, (title, note) in TITLES.items():
+                if part in found:
+                    parts += [f"## {title}", note, _rows(found[part])]
+        elif name == "memory":
+            note = "Beside the budget 1.2 (n p + 8 n (S + K) + 16 p B S d + model); asked: a ratio of at most 1."
+            parts += ["## Peak memory of a fit", note, _rows(found)]
+        else:
+            parts += ["## Start-up", "| | seconds |\n|---|---|\n" + "\n".join(f"| {key} | {value:.2f} |" for key, value in found.items())]
+    (HERE / "RESULTS.md").write_text("\n\n".join(parts) + "\n")
+
+
+if __name__ == "__main__":
+    main()
