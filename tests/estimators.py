@@ -9,7 +9,7 @@ from manyboost.algorithms import ALGORITHMS
 N_ROUNDS = 5
 SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
     "adaboost_mh": [{"leaves": "vote"}, {"grow_by": "classes", "splitter": "best", "weights": "balanced"}],
-    "piboost": [{"separators": "pairs"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
+    "piboost": [{"separators": "singles"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
     "rebel": [{"leaves": "shared"}],
     "samme": [{"criterion": "entropy", "splitter": "random", "max_leaf_nodes": 8}],
 }

@@ -10,6 +10,7 @@ import pytest
 from tree_cases import CRITERIA, assert_same_tree, make, sparse_copy
 
 from manyboost.trees import reference
+from manyboost.trees.binning import MAX_SHARED_BINS
 from manyboost.trees.criteria import (
     ENTROPY,
     EXPONENTIAL,
@@ -27,7 +28,7 @@ from manyboost.trees.criteria import (
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, to_grid
-from manyboost.trees.histogram import fill, gather
+from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.nodes import sum_rows
 from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
 from manyboost.trees.splitting import order_categories
@@ -39,8 +40,13 @@ N_TREES = 120  # for each criterion and splitter
 
 
 @numba.njit
-def call_losses(rule, sums, n_dense, n_labels):
-    return node_loss(rule, sums, n_dense, n_labels), node_weight(rule, sums, n_dense, n_labels)
+def call_node_loss(rule, sums, n_dense, n_labels):
+    return node_loss(rule, sums, n_dense, n_labels)
+
+
+@numba.njit
+def call_node_weight(rule, sums, n_dense, n_labels):
+    return node_weight(rule, sums, n_dense, n_labels)
 
 
 @numba.njit
@@ -67,6 +73,11 @@ def call_fill(table, grid, rows, start, end, whole, labels, weights, first, last
     if grid.label.size and not whole:
         gather(grid, rows, start, end, labels, weights)
     fill(table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist)
+
+
+@numba.njit
+def call_of_feature(table, f, size, node_sums, column_hist, own):
+    of_feature(table, f, size, node_sums, column_hist, own)
 
 
 @numba.njit
@@ -118,17 +129,16 @@ def test_losses_weights_and_profiles(code):
     for _ in range(300):
         rule, sums, n_dense, n_labels = random_sums(rng, code)
         whole = sums.tolist()
-        loss, weight = call_losses(rule, sums, n_dense, n_labels)
-        assert weight == reference.node_weight(rule, whole, n_dense, n_labels)
+        assert call_node_weight(rule, sums, n_dense, n_labels) == reference.node_weight(rule, whole, n_dense, n_labels)
         assert call_profile(rule, sums, n_dense, n_labels).tolist() == reference.profile(rule, whole, n_dense, n_labels)
-        if code == SHARED_SIGN:
+        if code == SHARED_SIGN:  # a loss of trees, not of nodes
             K = rule.n_outputs
             rest, left, right = (rng.integers(-(2**58), 2**58, K) for _ in range(3))
             for sign in (1, -1):
                 signed = [int(rest[k]) + sign * (int(left[k]) - int(right[k])) for k in range(K)]
                 assert call_signed_loss(rule, rest, left, right, sign) == reference.signed_loss(rule, signed)
         else:
-            assert loss == reference.node_loss(rule, whole, n_dense, n_labels)
+            assert call_node_loss(rule, sums, n_dense, n_labels) == reference.node_loss(rule, whole, n_dense, n_labels)
 
 
 def test_losses_are_those_of_the_table_of_criteria():
@@ -169,6 +179,29 @@ def test_histograms(kind):
             call_fill(case.table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist)
             expected = [reference.histogram(problem, rows[start:end].tolist(), f) for f in range(first, last)]
             assert hist.reshape(-1, grid.size).tolist() == [sums for feature in expected for sums in feature], (seed, first)
+
+
+def test_histograms_of_shared_columns():
+    n_shared = 0
+    for seed in range(60):
+        case = make(seed, CRITERIA[seed % 6]).with_exclusive_columns()
+        rows = np.random.default_rng(seed).integers(0, case.table.n_rows, 30).astype(np.int32)
+        problem = reference.pose(case.table, case.limits, case.statistics, case.criterion, 0, rows)
+        grid = to_grid(case.statistics, False, rows)[0]._replace(size=problem.size, counted=problem.counted)
+        node_sums = call_sum_rows(grid, rows, 0, 30)
+        labels, weights = np.empty(30, np.uint16), np.empty(30, np.int64)
+        columns = case.table.columns
+        for c in range(len(columns) - 1):
+            hist = np.full((columns["offset"][c + 1] - columns["offset"][c]) * grid.size, 99, np.int64)
+            call_fill(case.table, grid, rows, 0, 30, False, labels, weights, c, c + 1, node_sums, hist)
+            for f in range(columns["first"][c], columns["first"][c + 1]):
+                if case.table.features["start"][f] >= 0:
+                    own = np.full((MAX_SHARED_BINS + 1) * grid.size, 99, np.int64)
+                    call_of_feature(case.table, f, grid.size, node_sums, hist, own)
+                    expected = reference.histogram(problem, rows.tolist(), f)
+                    assert own[: len(expected) * grid.size].reshape(-1, grid.size).tolist() == expected
+                    n_shared += 1
+    assert n_shared > 300
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -217,6 +250,18 @@ def test_trees(criterion, splitter):
     assert len(splits) > N_TREES / 2
     assert (splits["bin"] < 0).sum() >= 5
     assert 0.1 < splits["missing_left"].mean() < 0.9
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_trees_of_shared_columns(criterion):
+    n_used = 0
+    for seed in range(25):
+        case = make(seed, criterion).with_exclusive_columns()
+        expected = reference.grow(case.table, case.limits, case.statistics, case.criterion, case.seed, case.rows)
+        assert_same_tree(case.grown(), expected, seed)
+        assert_same_tree(case.on_matrix(case.X).grown(), expected, seed)  # each in a column of its own
+        n_used += int((case.table.features["start"][expected[0].nodes["feature"]] >= 0).sum())
+    assert n_used > 3
 
 
 @pytest.mark.trust

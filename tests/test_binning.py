@@ -192,6 +192,14 @@ def test_all_layouts_hold_the_same_bins():
             assert reference.bins_of(take_rows(table, some)) == [expected[i] for i in some]
 
 
+def test_shared_columns_hold_the_same_bins():
+    for seed in range(40):
+        case = make(seed, "gini").with_exclusive_columns()
+        plain = case.on_matrix(case.X).table
+        assert len(case.table.columns) < len(plain.columns)
+        assert reference.bins_of(case.table) == reference.bins_of(plain)
+
+
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 def test_sparse_columns_are_cut_as_dense_ones(kind):
     for seed in range(80):

@@ -74,7 +74,7 @@ def test_decisions_stay(pair: tuple[BoostingClassifier, BoostingClassifier]) -> 
 
 # ---- also in short fits, of few rows, and with weights -----------------------------------------------------------------------------------
 
-SHORT = pytest.mark.parametrize("estimator", each(n_estimators=10, random_state=0), ids=lambda estimator: type(estimator).__name__)
+SHORT = pytest.mark.parametrize("estimator", each(n_estimators=5, random_state=0), ids=lambda estimator: type(estimator).__name__)
 
 
 @SHORT

@@ -25,7 +25,7 @@ MORE_OF_SCIKIT_LEARN = {  # outside of check_estimator: how each is called with 
 }
 
 
-@parametrize_with_checks(each_with_settings() + each(subsample=0.5) + each(calibrate=False))
+@parametrize_with_checks(each_with_settings() + each(subsample=0.5, calibrate=False))
 def test_scikit_learn(estimator, check):
     check(estimator)
 

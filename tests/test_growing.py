@@ -46,6 +46,8 @@ def test_threads(criterion, splitter, work, pool, monkeypatch):
     n_shared = 0
     for seed in range(25):
         case = make(seed, criterion, splitter)
+        if seed % 3 == 0:
+            case = case.with_exclusive_columns()
         alone = case.grown()
         for n_threads in (2, 3):
             assert_same_tree(case.grown(pool, n_threads), alone, (criterion, splitter, seed, n_threads))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyboost.trees.binning import Binning, Table, apply_bins, find_cuts
+from manyboost.trees.binning import Binning, Table, apply_bins, find_cuts, share_columns
 from manyboost.trees.criteria import (
     ENTROPY_CRITERION,
     GINI_CRITERION,
@@ -42,6 +42,15 @@ class Case:
 
     def grown(self, threads: Any = None, n_threads: int = 1) -> tuple[Tree, NDArray[np.int32]]:
         return Grower(self.table, self.limits, threads, n_threads).grow(self.statistics, self.criterion, self.seed, self.rows)
+
+    def with_exclusive_columns(self) -> Case:
+        """The same case with columns behind its own of which each row has one at most off its usual value, in a table that shares them."""
+        rng = np.random.default_rng(self.seed)
+        on = np.eye(5)[rng.integers(0, 5, len(self.X))]
+        X = np.column_stack([self.X, on[:, :4], on[:, :3] * 2 - 1, on[:, 3:] * rng.integers(-3, 4, len(self.X))[:, None]])
+        n_categories = np.append(self.binning.n_categories, np.zeros(9)).astype(np.int32)
+        binning = find_cuts(X, np.ones(len(X)), n_categories, 255)
+        return replace(self, X=X, binning=binning, table=share_columns(apply_bins(X, binning, self.limits.layout)))
 
     def on_matrix(self, X: Any) -> Case:
         """The same case with its table made from another matrix, such as a sparse copy."""

@@ -248,6 +248,7 @@ def check_weights(estimator: Any) -> None:
     """A row of weight two is two rows, and one of weight zero is none."""
     X, y = some_rows()
     weight = np.random.default_rng(9).integers(0, 4, len(y))
+    weight[:14], weight[-14:] = 3, 1  # rows that contradict each other: equal weights would leave the vote to the last bit
     counting = {"min_samples_leaf": 1, "min_samples_split": 2, "sampling": "uniform"}  # what counts rows must not part the two
     weighted = _fitted(estimator, X, y, weight, **counting)
     repeated = _fitted(estimator, X.repeat(weight, axis=0), y.repeat(weight), **counting)

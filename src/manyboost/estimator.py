@@ -58,9 +58,10 @@ splitter : {"best", "random"}
 max_bins : int
     Bins of a numeric column, at most 255; missing values have one of their own.
 subsample : float
-    Share of the rows that each tree is grown on. Steps and weights always use all rows.
+    Share of the rows that each tree is grown on. Steps and weights always use all rows. A tree that is then of no use is drawn again, ten
+    times at most.
 sampling : {"uniform", "weight"}
-    Draw the rows of a tree evenly without replacement, or with replacement in proportion to their weights.
+    Draw the rows of a tree evenly without replacement, equal rows together, or with replacement in proportion to their weights.
 prune : {None, "merge", "cost_complexity"}
     Merge leaves that vote for the same label, or prune by five-fold cross-validation. For trees whose leaves vote for a label.
 categorical_features : "from_dtype", None, or array-like

@@ -45,7 +45,7 @@ MAX_CLASSES_FOR_PAIRS = 12
 def _is_choice_of_separators(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("auto", "singles", "pairs", "all")
-    return isinstance(value, (list, tuple)) and all(isinstance(members, (list, tuple, set, frozenset)) for members in value)
+    return isinstance(value, (list, tuple)) and all(isinstance(members, (list, tuple, set, frozenset, np.ndarray)) for members in value)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -135,7 +135,7 @@ def bins_of(table: Table) -> list[list[int]]:
     """The bins of each row, however the table is laid out."""
     n, p = table.n_rows, table.n_features
     if table.layout == FEATURE_MAJOR:
-        return [[int(table.bins[f, i]) for f in range(p)] for i in range(n)]
+        return [[_bin_in_column(int(table.bins[table.features[f]["column"], i]), table.features[f]) for f in range(p)] for i in range(n)]
     if table.layout == ROW_MAJOR:
         return [[int(table.bins[i, f]) for f in range(p)] for i in range(n)]
     out = [[int(table.features[f]["zero_bin"]) for f in range(p)] for _ in range(n)]
@@ -143,6 +143,15 @@ def bins_of(table: Table) -> list[list[int]]:
         for e in range(table.indptr[i], table.indptr[i + 1]):
             out[i][table.indices[e]] = int(table.entries[e])
     return out
+
+
+def _bin_in_column(code: int, feature: Any) -> int:
+    """The bin of a feature whose column holds this code; in a shared column it owns the codes of its bins but zero_bin, from start on."""
+    if feature["start"] < 0:
+        return code
+    others = [b for b in range(feature["n_bins"]) if b != feature["zero_bin"]]
+    at = code - int(feature["start"])
+    return others[at] if 0 <= at < len(others) else int(feature["zero_bin"])
 
 
 def row_keys(table: Table, label: Sequence[int]) -> list[int]:

@@ -67,4 +67,5 @@ class Statistics:
         """The statistics of rows drawn in proportion to their weight: the draw has used the weight up."""
         with np.errstate(invalid="ignore", divide="ignore"):
             unit = np.nan_to_num(1.0 / self.row_weight(), posinf=0.0)
-        return Statistics(self.dense * unit[:, None], self.label, self.weight * unit if self.n_labels else self.weight, self.n_labels)
+        # exactly one, and not a rounded product: counts of labels that are equal must stay so
+        return Statistics(self.dense * unit[:, None], self.label, np.sign(self.weight), self.n_labels)
