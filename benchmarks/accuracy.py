@@ -100,7 +100,7 @@ def table(results: Path, sets: list[str], models: list[str]) -> str:
         wide = frame.pivot_table(index="set", columns="model", values=measure_name, aggfunc="mean")
         wide = wide.reindex(index=[name for name in sets if name in wide.index], columns=[m for m in models if m in wide.columns])
         title = {"error": "Test error %", "log_loss": "Log-loss", "fit_cpu": "CPU seconds of fit"}[measure_name]
-        shown = (wide * factor).round(digits).astype(str)
+        shown = (wide * factor).map(lambda value, digits=digits: "" if np.isnan(value) else f"{value:.{digits}f}").astype(object)
         if measure_name != "fit_cpu":
             ranks = wide.rank(axis=1)
             shown.loc["mean rank"] = ranks.mean().round(2).astype(str)
