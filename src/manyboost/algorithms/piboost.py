@@ -114,10 +114,11 @@ class PIBoostClassifier(BoostingClassifier):
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         problems = []
         for j, S in enumerate(self.masks(task.K)):
-            inside, s = S[task.y], int(S.sum())
+            inside, s = np.take(S.astype(np.uint16), task.y), int(S.sum())
             plain = Statistics.of_labels(inside, W.values[j], 2)
             by_cost = self.learner_weights == "cost"
-            grown = Statistics.of_labels(inside, W.values[j] * np.where(inside, task.K - s, s), 2) if by_cost else plain
+            cost = np.where(S, task.K - s, float(s))
+            grown = Statistics.of_labels(inside, W.values[j] * np.take(cost, task.y), 2) if by_cost else plain
             problems.append(Problem(grown, GINI_CRITERION, plain if by_cost else None, column=j, tag=S))
         return problems
 
