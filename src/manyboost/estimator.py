@@ -71,7 +71,8 @@ handle_unknown : {"error", "missing"}
 class_weight : None, "balanced" or dict
     Factors of the rows' weights by class, as everywhere in scikit-learn.
 calibrate : {"auto", False}
-    Fit one temperature on held-out rows so that probabilities are honest, or use the algorithm's own link alone. It changes no decision.
+    Fit one temperature on held-out rows so that probabilities are honest, or use the algorithm's own link alone. It changes no decision
+    by the scores (PIBoost's probability="separators" decides by probabilities, and there it may).
 early_stopping : bool
     Hold out rows, or use the given validation set, and keep the rounds up to the best validation error.
 validation_fraction : float
