@@ -191,6 +191,7 @@ def test_too_few_rows_to_hold_any_out():
 # ---- bad parameters --------------------------------------------------------------------------------------------------------------------
 
 BAD_PARAMETERS = {
+    "estimator": (1, "tree", SAMMEClassifier),
     "n_estimators": (0, -3, 1.5, "5", None, True, [3]),
     "learning_rate": (0, -1, 2, np.nan, "fast", None, True),
     "max_depth": (0, 1.5, "a", True),
@@ -227,7 +228,10 @@ BAD_PARAMETERS_OF = {
 
 
 def test_every_shared_parameter_is_tried():
-    assert set(BAD_PARAMETERS) == {parameter.name for parameter in fields(SAMMEClassifier)} - {"criterion"}
+    assert set(BAD_PARAMETERS) == {parameter.name for parameter in fields(SAMMEClassifier)} - {
+        "criterion",
+        "cost_matrix",
+    }
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD_PARAMETERS.items() for value in values])

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.checks import digest, some_rows
-from manyboost.loop import HISTORY, MAX_COPIES, _counted_rows, best_round
+from manyboost.loop import HISTORY, MAX_COPIES, best_round, counted_rows
 from manyboost.protocol import Task
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_uniformly
@@ -186,7 +186,7 @@ def test_every_label_occurs_in_a_draw_by_weight():
     ],
 )
 def test_how_many_rows_weights_stand_for(weight, n_rows):
-    assert _counted_rows(Task.of(np.array([0, 1, 1]), 2, np.array(weight))) == n_rows
+    assert counted_rows(Task.of(np.array([0, 1, 1]), 2, np.array(weight))) == n_rows
     assert MAX_COPIES < 2**40
 
 

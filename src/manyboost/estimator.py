@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -14,13 +14,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from manyboost.calibration import fit_temperature, folds_of_rows
+from manyboost.calibration import fit_temperature
 from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, read_columns
-from manyboost.labels import encode_labels, read_labels, read_weights
-from manyboost.loop import Boosted, Settings, Threads, Validation, best_round, boost
+from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
+from manyboost.learners.members import Committee, PlainRows
+from manyboost.loop import Boosted, Ensemble, Rows, Settings, Threads, Validation, Work, best_round, boost
 from manyboost.maths.links import best_temperature
 from manyboost.parameters import (
+    anything,
     check_parameters,
     checked,
     choice,
@@ -29,6 +31,7 @@ from manyboost.parameters import (
     integer,
     is_choice_of_columns,
     is_class_weight,
+    is_learner,
     is_list_of_callables,
     is_number_of_jobs,
     is_random_state,
@@ -36,11 +39,15 @@ from manyboost.parameters import (
 )
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.trees.binning import MAX_BINS, Binning, Table, apply_bins, find_cuts, row_keys, share_columns, take_rows
-from manyboost.trees.forest import Forest
+from manyboost.tree_learner import BinnedRows
+from manyboost.trees.binning import MAX_BINS, Binning, find_cuts
 from manyboost.trees.growing import GrowthLimits
+from manyboost.validation import hold_out
 
 _SHARED_PARAMETERS = """\
+estimator : None or a scikit-learn classifier
+    The weak learner: our trees, or any classifier. One without ``sample_weight`` in ``fit`` sees rows drawn by weight; a problem with
+    a cost for each label reaches it as copies of the rows, one for each label, by their weight (Bylander's transformation).
 n_estimators : int
     Rounds of boosting.
 learning_rate : float
@@ -70,6 +77,9 @@ handle_unknown : {"error", "missing"}
     What to do in predict with a category that did not occur in training.
 class_weight : None, "balanced" or dict
     Factors of the rows' weights by class, as everywhere in scikit-learn.
+cost_matrix : None, array, dict or data frame
+    Cost of each decision (column) for each true class (row): an array in the order of ``classes_``, ``{(true, decided): cost}`` or
+    ``{true: {decided: cost}}`` with 1 where nothing is said, or a frame with the classes as index and columns. COSTS
 calibrate : {"auto", False}
     Fit one temperature on held-out rows so that probabilities are honest, or use the algorithm's own link alone. It changes no decision
     by the scores (PIBoost's probability="separators" decides by probabilities, and there it may).
@@ -108,8 +118,10 @@ class_prior_ : (n_classes,) array
     Share of each class in the weight of the training rows: what a model without trees says.
 temperature_ : float
     Factor of the scores inside the link; 1 when not calibrated.
-forest_ : Forest
-    The trees as plain arrays.
+forest_ : Forest or Committee
+    The trees as plain arrays; with ``estimator``, the fitted learners (also ``estimators_``).
+cost_matrix_ : (n_classes, n_classes) array or None
+    The costs in the order of ``classes_``.
 feature_importances_ : (n_features,) array
     Share of each feature in the movement of the scores.
 class_importances_ : (n_features, n_classes) array
@@ -117,10 +129,16 @@ class_importances_ : (n_features, n_classes) array
 """
 
 
-def _full_docstring(own: str) -> str:
+OF_OUR_TREES = {
+    "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split", "min_weight_fraction_leaf", "splitter", "max_bins", "prune",
+}  # fmt: skip
+
+
+def _full_docstring(own: str, trains_with_costs: bool) -> str:
     """The docstring of an estimator with the shared parameters and attributes behind its own."""
     text = inspect.cleandoc(own)
-    shared = "Shared parameters\n-----------------\n" + _SHARED_PARAMETERS
+    costs = "They take part in training." if trains_with_costs else "The class of least expected cost is decided for."
+    shared = "Shared parameters\n-----------------\n" + _SHARED_PARAMETERS.replace("COSTS", costs)
     attributes = "Attributes\n----------\n" + _SHARED_ATTRIBUTES
     for heading in ("\nReferences\n", "\nExamples\n"):
         if heading in text:
@@ -133,6 +151,9 @@ def _full_docstring(own: str) -> str:
 class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the boosted classifiers; a subclass answers the four questions of :mod:`manyboost.protocol`."""
 
+    trains_with_costs: ClassVar[bool] = False  # does the algorithm itself use Task.cost?
+
+    estimator: Any = checked(None, "None (our trees) or a scikit-learn classifier that is not fitted", is_learner)
     n_estimators: int = integer(100, low=1)
     learning_rate: float = number(1.0, low=0, high=1, open_low=True)
     max_depth: int | None = integer(None, low=1, none="no limit")
@@ -150,6 +171,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     )
     handle_unknown: str = choice("error", "error", "missing")
     class_weight: Any = checked(None, "None, 'balanced' or a dict of factors by class", is_class_weight)
+    cost_matrix: Any = anything(None)
     calibrate: str | bool = choice("auto", "auto", False)
     early_stopping: bool = flag(False)
     validation_fraction: float = number(0.1, low=0, high=1, open_low=True, open_high=True)
@@ -163,7 +185,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = _full_docstring(cls.__doc__ or "")
+        cls.__doc__ = _full_docstring(cls.__doc__ or "", cls.trains_with_costs)
 
     # ---- the questions -------------------------------------------------------------------------------------------------------
 
@@ -227,6 +249,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         self
         """
         check_parameters(self)
+        self._check_learner()
         going_on = self.warm_start and hasattr(self, "forest_")
         if not going_on:
             self.__dict__.pop("forest_", None)  # a fit that fails leaves no model, rather than half of an old one
@@ -238,6 +261,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             self._check_same_task(labels.classes)
         else:
             self.classes_ = labels.classes
+            self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
             self._columns: Columns = columns
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         with Threads.of(self._n_threads()) as threads:
@@ -258,6 +282,18 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             )
         if not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: y has other classes than in the earlier fit; use warm_start=False to start anew.")
+
+    def _check_learner(self) -> None:
+        """Parameters of our trees say nothing to another learner."""
+        if self.estimator is None:
+            return
+        for parameter in fields(self):
+            value = getattr(self, parameter.name)
+            if parameter.name in OF_OUR_TREES and value != parameter.default:
+                raise ValueError(
+                    f"{parameter.name}={value!r} is for our own trees; with estimator={self.estimator!r} leave it out and set the "
+                    "learner's own parameters."
+                )
 
     def _settings(self) -> Settings:
         limits = GrowthLimits(
@@ -289,46 +325,53 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if len(used) < len(labels):
             numeric, labels, weight = numeric[used], labels[used], weight[used]
         if not going_on:
-            self._binning: Binning = find_cuts(numeric, weight, self._columns.n_categories, self.max_bins, threads.map)
-        table, keys, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
-        task = Task.of(labels, K, weight)
+            self._binning: Binning | None = self._learn_bins(numeric, weight, threads)
+        rows, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
+        task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
             self.class_prior_ = np.bincount(task.y, task.weight, K)
         decoder = self.decoder(K)
-        n_columns = K if decoder is None else len(decoder)
-        validation, task, table, keys = self._validation(validation_set, task, table, keys, settings, threads)
-        context = table, keys, self._binning, decoder, n_columns, settings, threads
+        work = Work(decoder, K if decoder is None else len(decoder), settings, threads)
+        validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
         earlier = self._earlier() if going_on else None
         if earlier is None or not self._ended_by_itself():
-            with progress_of(self, settings.n_estimators, earlier.forest.n_rounds if earlier else 0) as show:
+            with progress_of(self, settings.n_estimators, earlier.ensemble.n_rounds if earlier else 0) as show:
 
-                def after_round(round_: int, row: dict[str, float], forest: Callable[[], Forest]) -> bool:
+                def after_round(round_: int, row: dict[str, float], so_far: Callable[[], Any]) -> bool:
                     show(round_, row)
                     record = {"round": round_ + 1, **row}
                     stop = any([bool(callback(record)) for callback in self.callbacks or ()])  # noqa: C419 (each is called)
-                    return rounds.end_round(lambda: self._fitted_attributes(forest(), decoder, 1.0)) or stop
+                    return rounds.end_round(lambda: self._fitted_attributes(so_far(), decoder, 1.0)) or stop
 
-                boosted = boost(self, task, *context, validation=validation, earlier=earlier, after_round=after_round)
+                boosted = boost(self, task, rows, work, validation=validation, earlier=earlier, after_round=after_round)
             self._take_over(boosted, decoder, validation, settings)
         if self.calibrate == "auto":
-            self._calibrate(task, context, validation)
+            self._calibrate(task, rows, work, validation)
         rounds.end(lambda: self._fitted_attributes(self.forest_, decoder, self.temperature_))
+
+    def _learn_bins(self, numeric: Any, weight: Floats, threads: Threads) -> Binning | None:
+        if self.estimator is not None:
+            return None
+        return find_cuts(numeric, weight, self._columns.n_categories, self.max_bins, threads.map)
 
     def _in_order(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, settings: Settings, threads: Threads
-    ) -> tuple[Table, NDArray[np.uint64], NDArray[np.intp], Floats]:
-        """Binned rows, keys, labels and weights in an order that depends on what is in the rows alone.
+    ) -> tuple[Rows, NDArray[np.intp], Floats]:
+        """Rows, labels and weights in an order that depends on what is in the rows alone.
 
         So does, from there on, everything that is drawn or added up.
         """
-        table = apply_bins(numeric, self._binning, settings.limits.layout, threads.map)
-        keys = row_keys(table, labels)
-        order = np.lexsort((weight, keys))
-        return share_columns(take_rows(table, order)), keys[order], labels[order], weight[order]
+        rows: Rows
+        if self._binning is None:
+            rows = PlainRows.of(numeric, labels, self.estimator, self._columns.n_categories > 0)
+        else:
+            rows = BinnedRows.of(numeric, labels, self._binning, settings, threads)
+        order = np.lexsort((weight, rows.keys))
+        return rows.in_order(order), labels[order], weight[order]
 
     def _validation(
-        self, given: tuple[Any, Any, Any], task: Task, table: Table, keys: NDArray[np.uint64], settings: Settings, threads: Threads
-    ) -> tuple[Validation | None, Task, Table, NDArray[np.uint64]]:
+        self, given: tuple[Any, Any, Any], task: Task, rows: Rows, settings: Settings, threads: Threads
+    ) -> tuple[Validation | None, Task, Rows]:
         """The rows to watch, and what is left to train on."""
         X_val, y_val, weight_val = given
         if (X_val is None) != (y_val is None) or (X_val is None and weight_val is not None):
@@ -336,25 +379,16 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if not self.early_stopping:
             if X_val is not None:
                 raise ValueError("X_val is only used with early_stopping=True; set that, or leave the validation set out.")
-            return None, task, table, keys
-        if X_val is not None:
-            try:
-                numeric = self._read(X_val)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"X_val: {error}") from None
-            labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
-            weight = read_weights(numeric, weight_val, "sample_weight_val")
-            watched, _, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
-            return Validation(watched, labels, weight), task, table, keys
-        fold = folds_of_rows(task, keys, 1.0 - self.validation_fraction)
-        inside, outside = np.flatnonzero(fold != 1), np.flatnonzero(fold == 1)
-        if not len(outside):
-            raise ValueError(
-                f"early_stopping: validation_fraction={self.validation_fraction} leaves no row to watch; "
-                "give a larger fraction, X_val and y_val, or set early_stopping=False."
-            )
-        validation = Validation(take_rows(table, outside), task.y[outside], task.weight[outside])
-        return validation, task.part(inside), take_rows(table, inside), keys[inside]
+            return None, task, rows
+        if X_val is None:
+            return hold_out(task, rows, self.validation_fraction)
+        try:
+            numeric = self._read(X_val)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"X_val: {error}") from None
+        labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
+        weight = read_weights(numeric, weight_val, "sample_weight_val")
+        return Validation(*self._in_order(numeric, labels, weight, settings, threads)), task, rows
 
     def _earlier(self) -> Boosted:
         history = {name: list(values) for name, values in self.history_.items()}
@@ -364,33 +398,33 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """Did the earlier fit end for a reason that would have ended a longer one, too?"""
         return not self.stop_reason_.startswith(("all ", "a callback"))
 
-    def _fitted_attributes(self, forest: Forest, decoder: Floats | None, temperature: float) -> dict[str, Any]:
-        return {"forest_": forest, "n_estimators_": forest.n_rounds, "_decoder": decoder, "temperature_": temperature}
+    def _fitted_attributes(self, ensemble: Ensemble, decoder: Floats | None, temperature: float) -> dict[str, Any]:
+        return {"forest_": ensemble, "n_estimators_": ensemble.n_rounds, "_decoder": decoder, "temperature_": temperature}
 
     def _take_over(self, boosted: Boosted, decoder: Floats | None, validation: Validation | None, settings: Settings) -> None:
-        self.forest_: Forest  # with the others of a usable model below
-        forest, n_rounds = boosted.forest, boosted.forest.n_rounds
+        self.forest_: Ensemble  # with the others of a usable model below
+        ensemble, n_rounds = boosted.ensemble, boosted.ensemble.n_rounds
         if validation is not None and n_rounds:
             n_rounds = best_round(boosted.history["validation_error"], settings.tol) + 1
-            forest = forest.first_rounds(n_rounds)
-        for name, value in self._fitted_attributes(forest, decoder, 1.0).items():
+            ensemble = ensemble.first_rounds(n_rounds)
+        for name, value in self._fitted_attributes(ensemble, decoder, 1.0).items():
             setattr(self, name, value)
         self.history_ = {name: np.array(values) for name, values in boosted.history.items()}
         self.stop_reason_ = boosted.stop_reason
         self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
-    def _calibrate(self, task: Task, context: tuple[Any, ...], validation: Validation | None) -> None:
+    def _calibrate(self, task: Task, rows: Rows, work: Work, validation: Validation | None) -> None:
         """Set the temperature: from the validation rows where there are some, else from pilot fits."""
         self.temperature_ = 1.0
         if not self.n_estimators_:
             return
         if validation is not None and (validation.weight > 0).any():
             columns = np.zeros((len(validation.y), self.forest_.n_columns))
-            for _, column, vectors, leaf in self.forest_.replay(validation.table):
+            for _, column, vectors, leaf in validation.rows.replay(self.forest_):
                 columns[:, column : column + vectors.shape[1]] += vectors[leaf]
             self.temperature_ = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
             return
-        found = fit_temperature(self, self.link, task, *context)
+        found = fit_temperature(self, self.link, task, rows, work)
         self.temperature_ = 1.0 if found is None else found
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
@@ -408,7 +442,9 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _scores(self, columns: Floats) -> Floats:
-        """The scores that decide; without trees, those of the classes' shares."""
+        """The scores that decide; without members, those of the classes' shares."""
+        if self.cost_matrix_ is not None and not self.trains_with_costs:
+            return -self._probability(columns) @ self.cost_matrix_  # minus the expected cost of each decision
         if self.n_estimators_:
             return self.scores(columns)
         return np.tile(np.log(np.maximum(self.class_prior_, np.finfo(float).tiny)), (len(columns), 1))
@@ -419,7 +455,10 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return np.tile(self.class_prior_, (len(columns), 1))
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores F, (n, K); for two classes their difference, (n,), positive for ``classes_[1]``."""
+        """Scores F, (n, K); for two classes their difference, (n,), positive for ``classes_[1]``.
+
+        With a ``cost_matrix`` that was not trained with, minus the expected cost of deciding for each class.
+        """
         return self._decision(self._scores(self._columns_of(X)))
 
     def predict_proba(self, X: Any) -> Floats:
@@ -451,6 +490,13 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """:meth:`predict` after each round."""
         for columns in self._staged(X):
             yield self._labels(columns)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        check_is_fitted(self)
+        if not isinstance(self.forest_, Committee):
+            raise AttributeError("estimators_ is there with estimator=...; our own trees are in forest_.")
+        return [member.fitted for member in self.forest_.members]
 
     @property
     def class_importances_(self) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -116,3 +117,52 @@ def _class_factors(class_weight: Any, classes: NDArray[Any], labels: NDArray[np.
 
 def _shown(classes: NDArray[Any], most: int = 20) -> str:
     return ", ".join(repr(label) for label in classes.tolist()[:most]) + (", ..." if len(classes) > most else "")
+
+
+def read_costs(given: Any, classes: NDArray[Any]) -> Floats | None:
+    """The cost of each decision (column) for each true class (row), (K, K), from an array, a dict or a data frame; None for None."""
+    if given is None:
+        return None
+    K = len(classes)
+    if isinstance(given, Mapping):
+        costs = _costs_of_pairs(given, classes)
+    elif hasattr(given, "columns") and hasattr(given, "index"):
+        costs = _costs_of_frame(given, classes)
+    else:
+        try:
+            costs = np.array(given, np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"cost_matrix must be numbers, a dict or a data frame, not {type(given).__name__}.") from None
+    if costs.shape != (K, K):
+        raise ValueError(f"cost_matrix has the shape {costs.shape}; with {K} classes it must be ({K}, {K}), true classes as rows.")
+    if not (np.isfinite(costs).all() and (costs >= 0).all()):
+        raise ValueError("cost_matrix has an entry that is negative, infinite or NaN; costs are finite numbers of at least 0.")
+    if costs.diagonal().any():
+        raise ValueError("cost_matrix has a cost on its diagonal; deciding for the true class must cost 0.")
+    if not (costs.max(axis=1) > 0).all():
+        label = classes.tolist()[int(np.argmin(costs.max(axis=1)))]
+        raise ValueError(f"cost_matrix has no cost for the true class {label!r}; every class must cost something when it is missed.")
+    return np.ascontiguousarray(costs)
+
+
+def _costs_of_pairs(given: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    costs = 1.0 - np.eye(len(classes))
+    nested = {(true, decided): cost for true, row in given.items() if isinstance(row, Mapping) for decided, cost in row.items()}
+    for pair, cost in (nested or given).items():
+        if not (isinstance(pair, tuple) and len(pair) == 2 and pair[0] in number and pair[1] in number):
+            raise ValueError(f"cost_matrix names {pair!r}; its keys are pairs (true class, decision) of the classes {_shown(classes)}.")
+        if not isinstance(cost, Real):
+            raise TypeError(f"cost_matrix gives {pair!r} the cost {cost!r}; give a number.")
+        costs[number[pair[0]], number[pair[1]]] = float(cost)
+    return costs
+
+
+def _costs_of_frame(given: Any, classes: NDArray[Any]) -> Floats:
+    labels = classes.tolist()
+    for name, axis in (("index", given.index), ("columns", given.columns)):
+        if sorted(map(repr, axis.tolist())) != sorted(map(repr, labels)):
+            raise ValueError(
+                f"cost_matrix has other labels in its {name} than y; each of the classes {_shown(classes)} must stand there once."
+            )
+    return np.array(given.loc[labels, labels], np.float64)

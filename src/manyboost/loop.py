@@ -1,7 +1,8 @@
 """The one boosting loop.
 
-Each round: the algorithm poses problems, a tree is grown for each, the algorithm says what the leaves add, the rows' state is updated. The
-random numbers of round t are a function of (seed, t), so a fit can be taken up where an earlier one ended, bit for bit.
+Each round: the algorithm poses problems, the weak learner makes a member for each (a tree, say), the algorithm says what the leaves add,
+the rows' state is updated. The random numbers of round t are a function of (seed, t), so a fit can be taken up where an earlier one ended,
+bit for bit.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import add_leaf_vectors, error_weight
-from manyboost.trees.binning import Binning, Table
-from manyboost.trees.exact_sums import sum_leaves
-from manyboost.trees.forest import Forest
-from manyboost.trees.growing import Grower, GrowthLimits, Tree
-from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
-from manyboost.trees.random_numbers import seed_of
-from manyboost.trees.sampling import draw_by_weight, draw_uniformly
+from manyboost.trees.growing import GrowthLimits
 
 
 class Algorithm(Protocol):
@@ -53,17 +47,78 @@ class Settings:
     n_iter_no_change: int
     tol: float
 
+
+class Ensemble(Protocol):
+    """Members in the order they were added, as :class:`~manyboost.trees.forest.Forest` has trees."""
+
     @property
-    def n_draws(self) -> int:
-        """How often a tree of no use is grown anew: where chance has no part in it, it would be the same tree."""
-        return MAX_DRAWS if self.subsample < 1.0 or self.sampling == "weight" or self.limits.random else 1
+    def n_columns(self) -> int: ...
+    @property
+    def n_rounds(self) -> int: ...
+    @property
+    def is_constant(self) -> bool: ...
+    def first_rounds(self, n_rounds: int) -> Any: ...
+    def columns(self, X: Any, each: Callable[..., Any] = ...) -> Floats: ...
+    def staged_columns(self, X: Any) -> Iterator[Floats]: ...
+    def importances(self, n_features: int, decoder: Floats) -> Floats: ...
+
+
+GrownMember = tuple[Any, Floats, int, int]  # a member, its vectors, the first column they are added to, its round
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What a weak learner made for a problem: a member, the leaf of each training row, and what is known of the leaves."""
+
+    member: Any
+    leaf: NDArray[np.int32]
+    leaves: Leaves
+
+
+class Learner(Protocol):
+    """Makes members for problems; ``n_draws`` is how often one of no use is made anew."""
+
+    @property
+    def n_draws(self) -> int: ...
+    def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]: ...
+    def grow_again(self, problem: Problem, *of: int) -> Grown: ...
+
+
+class Rows(Protocol):
+    """Rows as a weak learner takes them."""
+
+    @property
+    def keys(self) -> NDArray[np.uint64]: ...  # equal rows of one class have equal keys
+    def part(self, rows: NDArray[np.intp]) -> Any: ...
+    def in_order(self, order: NDArray[np.intp]) -> Any: ...  # all rows, from now on in this order
+    def learner(self, task: Task, settings: Settings, threads: Threads) -> Learner: ...
+    def no_members(self, n_columns: int) -> Any: ...
+    def extended(self, ensemble: Any, grown: Sequence[GrownMember]) -> Any: ...
+    def respond(self, member: Any, vectors: Floats) -> tuple[Floats, NDArray[np.int32]]: ...  # what a row adds: vectors[leaf]
+    def replay(self, ensemble: Any) -> Iterator[tuple[int, int, Floats, NDArray[np.int32]]]: ...  # round, column, and that
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is the same in every fit on some of the rows: how the columns are read, the settings, the threads.
+
+    Attributes
+    ----------
+    decoder : (C, K) what a column means for the K scores; None when the columns are the scores
+    n_columns : C
+    """
+
+    decoder: Floats | None
+    n_columns: int
+    settings: Settings
+    threads: Threads
 
 
 @dataclass(frozen=True)
 class Validation:
     """Rows kept aside."""
 
-    table: Table
+    rows: Rows
     y: NDArray[np.intp]
     weight: Floats
 
@@ -92,7 +147,7 @@ class Threads:
 class Boosted:
     """What the loop made."""
 
-    forest: Forest
+    ensemble: Any
     columns: Floats  # of the training rows
     history: dict[str, list[float]] = field(default_factory=dict)
     stop_reason: str = ""
@@ -108,72 +163,7 @@ NO_SPLIT = (
 )
 
 
-class _Trees:
-    """Grows the trees of a round, several at a time where there are several."""
-
-    def __init__(self, task: Task, table: Table, keys: NDArray[np.uint64], settings: Settings, threads: Threads):
-        self.table, self.keys, self.settings, self.threads = table, keys, settings, threads
-        self.n_drawn = max(1, int(settings.subsample * _counted_rows(task)))
-        self.alone = Grower(table, settings.limits, threads.pool, threads.n)
-        self.growers: SimpleQueue[Grower] = SimpleQueue()
-        for _ in range(threads.n):
-            self.growers.put(Grower(table, settings.limits))
-
-    def grow_again(self, problem: Problem, *of: int) -> tuple[Tree, NDArray[np.int32], Leaves]:
-        """A tree for one problem, by the random numbers of (round, problem, draw)."""
-        return self._grow(self.alone, problem, seed_of(self.settings.seed, *of))
-
-    def grow_all(self, problems: Sequence[Problem], round_: int) -> list[tuple[Tree, NDArray[np.int32], Leaves]]:
-        if len(problems) == 1 or self.threads.n == 1:
-            return [self._grow(self.alone, problem, seed_of(self.settings.seed, round_, at)) for at, problem in enumerate(problems)]
-
-        def grow(item: tuple[int, Problem]) -> tuple[Tree, NDArray[np.int32], Leaves]:
-            grower = self.growers.get()
-            try:
-                return self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0]))
-            finally:
-                self.growers.put(grower)
-
-        return list(self.threads.map(grow, list(enumerate(problems))))
-
-    def _grow(self, grower: Grower, problem: Problem, seed: int) -> tuple[Tree, NDArray[np.int32], Leaves]:
-        statistics, settings = problem.statistics, self.settings
-        rows = None
-        if settings.subsample < 1.0 and settings.sampling == "uniform":
-            rows = draw_uniformly(self.keys, settings.subsample, seed)
-        elif settings.sampling == "weight":
-            rows = draw_by_weight(statistics, self.n_drawn, seed)
-            statistics = statistics.per_unit_weight()
-        tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
-        if settings.prune is not None:
-            if statistics.n_dense or not statistics.n_labels:
-                raise ValueError(
-                    f"prune={settings.prune!r} needs trees whose leaves vote for a label; this algorithm's leaves hold vectors. "
-                    "Use prune=None."
-                )
-            if settings.prune == "merge":
-                tree = merge_equal_leaves(tree)
-            else:
-                drawn = np.arange(self.table.n_rows, dtype=np.int32) if rows is None else rows
-
-                def grow(part: NDArray[np.int32]) -> Tree:
-                    return grower.grow(statistics, problem.criterion, seed, part, leaves=False)[0]
-
-                tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
-            leaf = tree.leaves_of(self.table)
-        summed = problem.summed
-        if problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None:
-            sums = tree.sums[tree.is_leaf]  # grown on all rows on the fine grid: these are the exact sums
-        else:
-            sums = sum_leaves(summed, leaf, tree.n_leaves)
-        # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
-        said = tree.sums[tree.is_leaf] if statistics.n_labels else sums
-        votes = said[:, statistics.n_dense :] if statistics.n_labels else said[:, summed.n_dense :]
-        label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
-        return tree, leaf, Leaves(sums, label)
-
-
-def _counted_rows(task: Task) -> int:
+def counted_rows(task: Task) -> int:
     """The number of rows, a weight of two being two rows. Weights that are no whole numbers, or large ones, are no numbers of rows."""
     n_rows = len(task.y)
     if task.N / n_rows >= MAX_COPIES:
@@ -185,61 +175,57 @@ def _counted_rows(task: Task) -> int:
 def boost(
     algorithm: Algorithm,
     task: Task,
-    table: Table,
-    keys: NDArray[np.uint64],
-    binning: Binning,
-    decoder: Floats | None,
-    n_columns: int,
-    settings: Settings,
-    threads: Threads,
+    rows: Rows,
+    work: Work,
     *,
     validation: Validation | None = None,
     earlier: Boosted | None = None,
-    after_round: Callable[[int, dict[str, float], Callable[[], Forest]], bool] | None = None,
+    after_round: Callable[[int, dict[str, float], Callable[[], Any]], bool] | None = None,
 ) -> Boosted:
     """Boost until a rule says stop.
 
     Parameters
     ----------
-    decoder : (C, K) what a column means for the K scores; None when the columns are the scores
     validation : rows on which the error is watched; the rounds after the best one are dropped when it ends the fit
     earlier : what an earlier fit on the same rows made, to go on from
-    after_round : told the number of the round, its history and a way to the forest so far; True stops
+    after_round : told the number of the round, its history and a way to the members so far; True stops
     """
-    trees = _Trees(task, table, keys, settings, threads)
+    settings, n_columns = work.settings, work.n_columns
+    learner = rows.learner(task, settings, work.threads)
     state = algorithm.start(task)
     columns = np.zeros((len(task.y), n_columns))
     watched = None if validation is None else np.zeros((len(validation.y), n_columns))
-    out = Boosted(Forest.empty(n_columns), columns, {name: [] for name in HISTORY}, validation_columns=watched)
+    out = Boosted(rows.no_members(n_columns), columns, {name: [] for name in HISTORY}, validation_columns=watched)
     first = 0
     if earlier is not None:
-        out.forest = earlier.forest
-        first = out.forest.n_rounds
+        out.ensemble = earlier.ensemble
+        first = out.ensemble.n_rounds
         out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
-        state = _replay(algorithm, task, table, validation, out, settings.seed, state)
-    grown: list[tuple[Tree, Floats, int, int]] = []
-    any_split = bool((out.forest.nodes["feature"] >= 0).any())
+        state = _replay(algorithm, task, rows, validation, out, settings.seed, state)
+    grown: list[GrownMember] = []
+    any_split = not out.ensemble.is_constant
 
     def scores(of: Floats) -> Floats:
-        return of if decoder is None else of @ decoder
+        return of if work.decoder is None else of @ work.decoder
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
         problems = list(algorithm.pose(task, state, round_generator(settings.seed, round_)))
         gains, answers, refusals = [], [], []
-        solved = list(_solve(algorithm, task, trees, problems, round_))
-        any_split = any_split or any(tree.n_leaves > 1 for _, tree, _, _ in solved)
-        for problem, tree, leaf, answer in solved:
+        solved = list(_solve(algorithm, task, learner, problems, round_))
+        any_split = any_split or any(found.member.n_leaves > 1 for _, found, _ in solved)
+        for problem, found, answer in solved:
             if isinstance(answer, Refusal):
                 refusals.append(answer.reason)
                 continue
-            vectors = settings.learning_rate * answer.vectors
-            grown.append((tree, vectors, problem.column, round_))
-            gains.append(Gain(problem, vectors, leaf))
+            vectors = _kept(answer, found.leaves, settings.learning_rate)
+            grown.append((found.member, vectors, problem.column, round_))
+            added = vectors if found.leaves.shares is None else vectors[0, 0] * found.leaves.shares
+            gains.append(Gain(problem, added, found.leaf))
             answers.append(answer)
-            add_leaf_vectors(columns, vectors, leaf, problem.column)
+            add_leaf_vectors(columns, added, found.leaf, problem.column)
             if validation is not None and watched is not None:
-                add_leaf_vectors(watched, vectors, tree.leaves_of(validation.table), problem.column)
+                add_leaf_vectors(watched, *validation.rows.respond(found.member, vectors), problem.column)
         if not gains:
             out.stop_reason = refusals[0] if refusals else "no problem was left to solve"
             break
@@ -257,30 +243,35 @@ def boost(
             row["validation_error"] = error_weight(scores(watched), validation.y, validation.weight) / float(validation.weight.sum())
         for name in HISTORY:
             out.history[name].append(row[name])
-        asked = after_round is not None and after_round(round_, row, lambda: out.forest.extended(grown, binning))
+        asked = after_round is not None and after_round(round_, row, lambda: rows.extended(out.ensemble, grown))
         out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
         if out.stop_reason:
             break
     else:
         out.stop_reason = f"all {settings.n_estimators} rounds were made"
     if not any_split:
-        return Boosted(Forest.empty(n_columns), np.zeros_like(columns), {name: [] for name in HISTORY}, NO_SPLIT, watched)
-    out.forest = out.forest.extended(grown, binning)
+        return Boosted(rows.no_members(n_columns), np.zeros_like(columns), {name: [] for name in HISTORY}, NO_SPLIT, watched)
+    out.ensemble = rows.extended(out.ensemble, grown)
     return out
 
 
+def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
+    """What is stored of a member: the vector of each leaf; of one that says shares, their one factor, (1, 1)."""
+    return learning_rate * (answer.vectors if leaves.shares is None else np.array([[answer.size]]))
+
+
 def _solve(
-    algorithm: Algorithm, task: Task, trees: _Trees, problems: Sequence[Problem], round_: int
-) -> Iterator[tuple[Problem, Tree, NDArray[np.int32], Answer | Refusal]]:
-    """Grow a tree for each problem and ask what its leaves add. One that is refused, or has but one leaf, is drawn again."""
-    for at, (problem, (tree, leaf, leaves)) in enumerate(zip(problems, trees.grow_all(problems, round_), strict=True)):
-        answer = algorithm.step(task, problem, leaves)
-        for draw in range(1, trees.settings.n_draws):
-            if tree.n_leaves > 1 and isinstance(answer, Answer):
+    algorithm: Algorithm, task: Task, learner: Learner, problems: Sequence[Problem], round_: int
+) -> Iterator[tuple[Problem, Grown, Answer | Refusal]]:
+    """Make a member for each problem and ask what its leaves add. One that is refused, or has but one leaf, is made again."""
+    for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
+        answer = algorithm.step(task, problem, found.leaves)
+        for draw in range(1, learner.n_draws):
+            if found.member.n_leaves > 1 and isinstance(answer, Answer):
                 break
-            tree, leaf, leaves = trees.grow_again(problem, round_, at, draw)
-            answer = algorithm.step(task, problem, leaves)
-        yield problem, tree, leaf, answer
+            found = learner.grow_again(problem, round_, at, draw)
+            answer = algorithm.step(task, problem, found.leaves)
+        yield problem, found, answer
 
 
 def round_generator(seed: int, round_: int) -> np.random.Generator:
@@ -317,13 +308,13 @@ def best_round(errors: Sequence[float], tol: float) -> int:
     return best
 
 
-def _replay(algorithm: Algorithm, task: Task, table: Table, validation: Validation | None, out: Boosted, seed: int, state: Any) -> Any:
-    """Bring state and columns to where the forest ends, by the same operations that the earlier fit made."""
-    watched = [] if validation is None else list(out.forest.replay(validation.table))
+def _replay(algorithm: Algorithm, task: Task, rows: Rows, validation: Validation | None, out: Boosted, seed: int, state: Any) -> Any:
+    """Bring state and columns to where the members end, by the same operations that the earlier fit made."""
+    watched = [] if validation is None else list(validation.rows.replay(out.ensemble))
     gains: list[Gain] = []
     problems: dict[int, Problem] = {}
     current = -1
-    for at, (round_, column, vectors, leaf) in enumerate(out.forest.replay(table)):
+    for at, (round_, column, vectors, leaf) in enumerate(rows.replay(out.ensemble)):
         if round_ != current:
             state = algorithm.update(task, state, gains) if gains else state
             gains, current = [], round_
@@ -331,5 +322,5 @@ def _replay(algorithm: Algorithm, task: Task, table: Table, validation: Validati
         gains.append(Gain(problems[column], vectors, leaf))
         add_leaf_vectors(out.columns, vectors, leaf, column)
         if out.validation_columns is not None:
-            add_leaf_vectors(out.validation_columns, vectors, watched[at][3], column)
+            add_leaf_vectors(out.validation_columns, watched[at][2], watched[at][3], column)
     return algorithm.update(task, state, gains) if gains else state

@@ -45,6 +45,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
 from manyboost.estimator import BoostingClassifier
+from manyboost.labels import read_costs
 from manyboost.model_schema import (
     ARRAYS,
     CLASS_TYPES,
@@ -69,6 +70,7 @@ from manyboost.model_schema import (
     write_manifest,
 )
 from manyboost.parameters import check_parameters
+from manyboost.trees.forest import Forest
 
 __all__ = ["BadModelFile", "fingerprint", "load", "save"]
 MAGIC = b"\x89MBOOST\n"
@@ -157,6 +159,11 @@ def _to_bytes(model: BoostingClassifier) -> bytes:
         known = ", ".join(sorted(algorithm.__name__ for algorithm in ALGORITHMS.values()))
         raise TypeError(f"a {type(model).__name__} cannot be saved as a model file; these can: {known}.")
     check_is_fitted(model)
+    if not isinstance(model.forest_, Forest):
+        raise TypeError(
+            f"a model made of {type(model.estimator).__name__} cannot be saved as a model file, which holds our own trees as plain "
+            "numbers; use skops.io or joblib, and load such files only from where you trust."
+        )
     arrays = _arrays(model)
     body = [np.ascontiguousarray(arrays[array], dtype=code).tobytes() for array, (code, _) in ARRAYS.items()]
     manifest = write_manifest({"algorithm": name, **_manifest(model), "sizes": _sizes(arrays)})
@@ -173,6 +180,7 @@ def _plain(value: Any, name: str) -> Any:
 
 def _manifest(model: Any) -> dict[str, Any]:
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in HOW_TO_RUN}
+    parameters["cost_matrix"] = model.cost_matrix_  # a data frame is no plain data
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None  # the seed drawn from it is stored by itself
     kind = model.classes_.dtype
@@ -285,11 +293,13 @@ def _from_bytes(data: bytes, digest: str | None = None) -> BoostingClassifier:
     model: Any = algorithm(**parameters)
     try:
         check_parameters(model)
+        costs = read_costs(model.cost_matrix, classes)
     except (TypeError, ValueError) as error:
         raise BadModelFile(f"a parameter is not allowed: {str(error)[:500]}") from None
     attributes = {
         "classes_": classes,
         "class_prior_": prior,
+        "cost_matrix_": costs,
         "n_features_in_": binning.n_features,
         **({} if names is None else {"feature_names_in_": names}),
         "history_": history,

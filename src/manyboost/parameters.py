@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 Check = Callable[[Any], str | None]
 
@@ -93,6 +94,12 @@ def is_choice_of_columns(value: Any) -> bool:
 
 def is_class_weight(value: Any) -> bool:
     return value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced")
+
+
+def is_learner(value: Any) -> bool:
+    if value is None:
+        return True
+    return not isinstance(value, type) and hasattr(value, "get_params") and bool(is_classifier(value))
 
 
 def is_list_of_callables(value: Any) -> bool:

@@ -13,6 +13,7 @@ file gives the same model on any number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,24 +38,26 @@ class Task:
     weight : (n,) weights that sum to one
     N : number of rows, a row of the smallest weight counting once: what smoothing, samples and stop rules that name N refer to.
         Rows of weight two and rows given twice are the same; very unequal weights count for ten times the rows at most.
+    cost : (K, K) cost of each decision (column) for each true class (row), where the algorithm trains with costs and the user gave some
     """
 
     y: NDArray[np.intp]
     K: int
     weight: Floats
     N: float
+    cost: Floats | None = None
 
     @classmethod
-    def of(cls, y: NDArray[np.integer], K: int, weight: Floats) -> Task:
+    def of(cls, y: NDArray[np.integer], K: int, weight: Floats, cost: Floats | None = None) -> Task:
         """A task with weights scaled to sum to one."""
         total = float(weight.sum())
-        return cls(y.astype(np.intp, copy=False), K, weight / total, min(total / float(weight.min()), 10.0 * len(weight)))
+        return cls(y.astype(np.intp, copy=False), K, weight / total, min(total / float(weight.min()), 10.0 * len(weight)), cost)
 
     def part(self, rows: NDArray[np.intp]) -> Task:
         """The task of some of the rows; what counts once stays what it was."""
         weight = self.weight[rows]
         share = float(weight.sum())
-        return Task(self.y[rows], self.K, weight / share, self.N * share)
+        return Task(self.y[rows], self.K, weight / share, self.N * share, self.cost)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,9 @@ class Problem:
     leaf_statistics : what to sum at the leaves, where it differs from ``statistics``
     column : the first column of scores that the leaves add to
     tag : what the algorithm wants to know of the problem again in ``step`` and ``update``
+    rewards : for learners that know labels only, where the statistics are no weights of labels: a way to the (n, K) rewards of saying each
+        label, none negative. With a cost A of each label they are ``max_m A_m - A`` (Bylander's transformation).
+    shares : the algorithm can use a learner's shares of the labels instead of one label
     """
 
     statistics: Statistics
@@ -75,6 +81,8 @@ class Problem:
     leaf_statistics: Statistics | None = None
     column: int = 0
     tag: Any = None
+    rewards: Callable[[], Floats] | None = None
+    shares: bool = False
 
     @property
     def summed(self) -> Statistics:
@@ -89,10 +97,13 @@ class Leaves:
     ----------
     sums : (L, S) exact sums of the problem's leaf statistics
     label : (L,) what the weak learner says in each leaf: for a tree, the label of most weight (the first of equals)
+    shares : (L, K) what the learner says of the labels where its answer is no partition of the rows: every row is then a leaf of its own,
+        and the answer must be ``size * shares``. None otherwise.
     """
 
     sums: Floats
     label: NDArray[np.intp]
+    shares: Floats | None = None
 
 
 @dataclass(frozen=True)

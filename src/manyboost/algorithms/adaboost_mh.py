@@ -25,6 +25,7 @@ import numpy as np
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import normalised_sigmoid
+from manyboost.maths.rewards import hamming_rewards
 from manyboost.maths.steps import clipped_error, half_log_odds
 from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, integer, number
@@ -87,12 +88,16 @@ class AdaBoostMHClassifier(BoostingClassifier):
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         for_and_against = Statistics.of_both(D.values, task.y, own_entries(D.values, task.y), task.K)
+
+        def rewards() -> Floats:
+            return hamming_rewards(D.values, task.y)
+
         if self.grow_by == "classes":
-            return [Problem(for_and_against, exponential(task.K))]
+            return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
         v = rng.standard_normal(task.K)
         along = Statistics.of_rows(along_direction(D.values, v, task.y))
         unit = float(D.values.sum()) / task.N
-        return [Problem(along, newton(1, self.l2 * unit), for_and_against)]
+        return [Problem(along, newton(1, self.l2 * unit), for_and_against, rewards=rewards)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         total, W_plus = np.hsplit(leaves.sums, 2)  # (L, K)

@@ -23,6 +23,7 @@ import numpy as np
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import normalised_sigmoid
+from manyboost.maths.rewards import hamming_rewards
 from manyboost.maths.steps import KAPPA, half_log_odds
 from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, flag, integer, number
@@ -71,11 +72,15 @@ class RebelClassifier(BoostingClassifier):
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         own = own_entries(W.values, task.y)
         for_and_against = Statistics.of_both(W.values, task.y, own, task.K)
+
+        def rewards() -> Floats:
+            return hamming_rewards(W.values, task.y)
+
         if self.leaves == "vector":
-            return [Problem(for_and_against, exponential(task.K))]
+            return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
         signed = np.column_stack([-W.values, W.values.sum(axis=1)])  # -w y at the other classes ...
         signed[np.arange(len(own)), task.y] = own  # ... and at the true one
-        return [Problem(Statistics.of_rows(signed), shared_sign(W.values.sum(axis=0)), for_and_against)]
+        return [Problem(Statistics.of_rows(signed), shared_sign(W.values.sum(axis=0)), for_and_against, rewards=rewards)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         total, plus = np.hsplit(leaves.sums, 2)  # (L, K) weight, and weight for the class

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from manyboost.compiled import compiled
 from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
-from manyboost.trees.random_numbers import mix
+from manyboost.trees.random_numbers import words_of
 from manyboost.trees.statistics import Floats
 
 MAX_BINS = 255
@@ -313,17 +313,9 @@ def _add_keys(table, words, keys):
                 keys[i] += words[f, table.bins[f, i]]
 
 
-@compiled
-def _mix_each(words):
-    for i in range(words.size):
-        words[i] = mix(words[i])
-
-
 def row_keys(table: Table, label: NDArray[np.integer]) -> NDArray[np.uint64]:
     """A 64-bit key of each row's bins and label: equal rows have equal keys, wherever they stand and however they are stored."""
-    words = np.arange(table.n_features * 256, dtype=np.uint64)
-    _mix_each(words)
-    keys = label.astype(np.uint64) + np.uint64(words.size)  # as if of one more feature: words of its own
-    _mix_each(keys)
+    words = words_of(np.arange(table.n_features * 256, dtype=np.uint64))
+    keys = words_of(label.astype(np.uint64) + np.uint64(words.size))  # as if of one more feature: words of its own
     _add_keys(table, words.reshape(-1, 256), keys)
     return keys

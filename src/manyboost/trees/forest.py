@@ -89,6 +89,11 @@ class Forest:
     def n_rounds(self) -> int:
         return int(self.members["round"][-1]) + 1 if len(self.members) else 0
 
+    @property
+    def is_constant(self) -> bool:
+        """Does no tree split?"""
+        return not bool((self.nodes["feature"] >= 0).any())
+
     def extended(self, grown: Sequence[tuple[Tree, Floats, int, int]], binning: Binning) -> Forest:
         """This forest and, behind it, trees with their leaf vectors (L, width), first column and round."""
         nodes, masks, values, members = [self.nodes], [self.masks], [self.values], [self.members]

@@ -37,6 +37,19 @@ def uniform_of_keys(seed: int, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
     return out
 
 
+@compiled
+def _mix_all(words, out):
+    for i in range(words.size):
+        out[i] = mix(words[i])
+
+
+def words_of(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A well-mixed word of each word."""
+    out = np.empty_like(words)
+    _mix_all(words, out)
+    return out
+
+
 def seed_of(*words: int) -> int:
     """One 64-bit seed for a tuple such as (seed, round, problem)."""
     state = 0

@@ -1,0 +1,1 @@
+"""Weak learners other than our trees."""

@@ -1,0 +1,127 @@
+"""Our trees as the weak learner: binned rows, and a tree for each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows
+from manyboost.protocol import Floats, Leaves, Problem, Task
+from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
+from manyboost.trees.exact_sums import sum_leaves
+from manyboost.trees.forest import Forest
+from manyboost.trees.growing import Grower, Tree
+from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
+from manyboost.trees.random_numbers import seed_of
+from manyboost.trees.sampling import draw_by_weight, draw_uniformly
+
+
+@dataclass(frozen=True)
+class BinnedRows:
+    """Rows as a table of bins, with a key of what is in each; members are trees, and together a :class:`Forest`."""
+
+    table: Table
+    keys: NDArray[np.uint64]
+    binning: Binning
+
+    @classmethod
+    def of(cls, numeric: Any, labels: NDArray[np.intp], binning: Binning, settings: Settings, threads: Threads) -> BinnedRows:
+        table = apply_bins(numeric, binning, settings.limits.layout, threads.map)
+        return cls(table, row_keys(table, labels), binning)
+
+    def part(self, rows: NDArray[np.intp]) -> BinnedRows:
+        return BinnedRows(take_rows(self.table, rows), self.keys[rows], self.binning)
+
+    def in_order(self, order: NDArray[np.intp]) -> BinnedRows:
+        return BinnedRows(share_columns(take_rows(self.table, order)), self.keys[order], self.binning)
+
+    def learner(self, task: Task, settings: Settings, threads: Threads) -> TreeLearner:
+        return TreeLearner(self, task, settings, threads)
+
+    def no_members(self, n_columns: int) -> Forest:
+        return Forest.empty(n_columns)
+
+    def extended(self, forest: Forest, grown: Sequence[GrownMember]) -> Forest:
+        return forest.extended(grown, self.binning)
+
+    def respond(self, tree: Tree, vectors: Floats) -> tuple[Floats, NDArray[np.int32]]:
+        return vectors, tree.leaves_of(self.table)
+
+    def replay(self, forest: Forest) -> Iterator[tuple[int, int, Floats, NDArray[np.int32]]]:
+        return forest.replay(self.table)
+
+
+class TreeLearner:
+    """Grows the trees of a round, several at a time where there are several."""
+
+    def __init__(self, rows: BinnedRows, task: Task, settings: Settings, threads: Threads):
+        self.table, self.keys, self.settings, self.threads = rows.table, rows.keys, settings, threads
+        self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
+        self.alone = Grower(rows.table, settings.limits, threads.pool, threads.n)
+        self.growers: SimpleQueue[Grower] = SimpleQueue()
+        for _ in range(threads.n):
+            self.growers.put(Grower(rows.table, settings.limits))
+
+    @property
+    def n_draws(self) -> int:
+        """How often a tree of no use is grown anew: where chance has no part in it, it would be the same tree."""
+        settings = self.settings
+        return MAX_DRAWS if settings.subsample < 1.0 or settings.sampling == "weight" or settings.limits.random else 1
+
+    def grow_again(self, problem: Problem, *of: int) -> Grown:
+        """A tree for one problem, by the random numbers of (round, problem, draw)."""
+        return self._grow(self.alone, problem, seed_of(self.settings.seed, *of))
+
+    def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
+        if len(problems) == 1 or self.threads.n == 1:
+            return [self._grow(self.alone, problem, seed_of(self.settings.seed, round_, at)) for at, problem in enumerate(problems)]
+
+        def grow(item: tuple[int, Problem]) -> Grown:
+            grower = self.growers.get()
+            try:
+                return self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0]))
+            finally:
+                self.growers.put(grower)
+
+        return list(self.threads.map(grow, list(enumerate(problems))))
+
+    def _grow(self, grower: Grower, problem: Problem, seed: int) -> Grown:
+        statistics, settings = problem.statistics, self.settings
+        rows = None
+        if settings.subsample < 1.0 and settings.sampling == "uniform":
+            rows = draw_uniformly(self.keys, settings.subsample, seed)
+        elif settings.sampling == "weight":
+            rows = draw_by_weight(statistics, self.n_drawn, seed)
+            statistics = statistics.per_unit_weight()
+        tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
+        if settings.prune is not None:
+            if statistics.n_dense or not statistics.n_labels:
+                raise ValueError(
+                    f"prune={settings.prune!r} needs trees whose leaves vote for a label; this algorithm's leaves hold vectors. "
+                    "Use prune=None."
+                )
+            if settings.prune == "merge":
+                tree = merge_equal_leaves(tree)
+            else:
+                drawn = np.arange(self.table.n_rows, dtype=np.int32) if rows is None else rows
+
+                def grow(part: NDArray[np.int32]) -> Tree:
+                    return grower.grow(statistics, problem.criterion, seed, part, leaves=False)[0]
+
+                tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
+            leaf = tree.leaves_of(self.table)
+        summed = problem.summed
+        if problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None:
+            sums = tree.sums[tree.is_leaf]  # grown on all rows on the fine grid: these are the exact sums
+        else:
+            sums = sum_leaves(summed, leaf, tree.n_leaves)
+        # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
+        said = tree.sums[tree.is_leaf] if statistics.n_labels else sums
+        votes = said[:, statistics.n_dense :] if statistics.n_labels else said[:, summed.n_dense :]
+        label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
+        return Grown(tree, leaf, Leaves(sums, label))
