@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import manyboost
 from manyboost import PIBoostClassifier, SAMMEClassifier
-from manyboost.learners.members import _keys_of
+from manyboost.committee import _keys_of
 from manyboost.maths.rewards import rewards_of
 
 X, Y = load_iris(return_X_y=True)

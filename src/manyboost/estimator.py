@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from manyboost.calibration import fit_temperature
 from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, read_columns
+from manyboost.committee import Committee, PlainRows
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
-from manyboost.learners.members import Committee, PlainRows
 from manyboost.loop import Boosted, Ensemble, Rows, Settings, Threads, Validation, Work, best_round, boost
 from manyboost.maths.links import best_temperature
 from manyboost.parameters import (

@@ -1,1 +1,0 @@
-"""Weak learners other than our trees."""
