@@ -1,4 +1,4 @@
-"""Error and log-loss at default settings, five folds, beside HistGradientBoosting, LightGBM and XGBoost at theirs.
+"""Error, log-loss and time of every algorithm at default settings, five folds, beside HistGradientBoosting, LightGBM and XGBoost at theirs.
 
     python benchmarks/accuracy.py --data DIR [--sets letter,vowel] [--models ...]
 
@@ -13,6 +13,7 @@ import csv
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
+from manyboost.algorithms import ALGORITHMS
 
 SETS = "letter vowel satimage pendigits optdigits segment vehicle waveform-21".split()
 BUNDLED_SETS = "digits wine iris breast-cancer".split()
-OURS = ("AdaBoost.MH", "SAMME", "PIBoost", "REBEL")
 RESULTS = Path(__file__).parent / "results" / "accuracy.csv"
 FIELDS = "set fold model error log_loss fit_cpu predict_cpu".split()
 
@@ -39,21 +39,22 @@ def _lightgbm() -> Any:
     return LGBMClassifier(n_jobs=1, verbose=-1, random_state=0)
 
 
-def _xgboost() -> Any:
+def _xgboost(**settings: Any) -> Any:
     from xgboost import XGBClassifier
 
-    return XGBClassifier(n_jobs=1, random_state=0)
+    return XGBClassifier(n_jobs=1, random_state=0, **settings)
 
 
-MODELS: dict[str, Callable[[], Any]] = {
-    "AdaBoost.MH": lambda: AdaBoostMHClassifier(random_state=0),
-    "SAMME": lambda: SAMMEClassifier(random_state=0),
-    "PIBoost": lambda: PIBoostClassifier(random_state=0),
-    "REBEL": lambda: RebelClassifier(random_state=0),
+OURS: dict[str, Callable[[], Any]] = {
+    algorithm.__name__.removesuffix("Classifier"): partial(algorithm, random_state=0) for algorithm in ALGORITHMS.values()
+}
+PEERS: dict[str, Callable[[], Any]] = {
     "LightGBM": _lightgbm,
     "XGBoost": _xgboost,
-    "HistGradientBoosting": lambda: HistGradientBoostingClassifier(random_state=0),
+    "XGBoost (vector leaves)": partial(_xgboost, multi_strategy="multi_output_tree"),
+    "HistGradientBoosting": partial(HistGradientBoostingClassifier, random_state=0),
 }
+MODELS = OURS | PEERS
 
 
 def measure(model: Any, X: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> dict[str, float]:
@@ -97,14 +98,13 @@ def table(results: Path, sets: list[str], models: list[str]) -> str:
     frame = frame[frame["set"].isin(sets) & frame["model"].isin(models)]
     out = []
     for measure_name, factor, digits in (("error", 100, 2), ("log_loss", 1, 4), ("fit_cpu", 1, 2)):
-        wide = frame.pivot_table(index="set", columns="model", values=measure_name, aggfunc="mean")
-        wide = wide.reindex(index=[name for name in sets if name in wide.index], columns=[m for m in models if m in wide.columns])
+        wide = frame.pivot_table(index="model", columns="set", values=measure_name, aggfunc="mean")
+        wide = wide.reindex(index=[m for m in models if m in wide.index], columns=[name for name in sets if name in wide.columns])
         title = {"error": "Test error %", "log_loss": "Log-loss", "fit_cpu": "CPU seconds of fit"}[measure_name]
         shown = (wide * factor).map(lambda value, digits=digits: "" if np.isnan(value) else f"{value:.{digits}f}").astype(object)
         if measure_name != "fit_cpu":
-            ranks = wide.rank(axis=1)
-            shown.loc["mean rank"] = ranks.mean().round(2).astype(str)
-        header = "| set | " + " | ".join(wide.columns) + " |\n|" + "---|" * (len(wide.columns) + 1)
+            shown["mean rank"] = wide.rank().mean(axis=1).map(lambda rank: f"{rank:.2f}")
+        header = "| model | " + " | ".join(shown.columns) + " |\n|" + "---|" * (len(shown.columns) + 1)
         rows = [f"| {index} | " + " | ".join(row) + " |" for index, row in zip(shown.index, shown.to_numpy(), strict=True)]
         out.append(f"{title}\n\n{header}\n" + "\n".join(rows))
     if set(OURS) & set(models):
@@ -115,10 +115,11 @@ def table(results: Path, sets: list[str], models: list[str]) -> str:
 def _best_of_ours(frame: pd.DataFrame, sets: list[str], models: list[str]) -> str:
     """Mean ranks of the best of ours alone among the peers."""
     lines = []
-    peers = [model for model in models if model not in OURS]
+    peers = [model for model in models if model in PEERS and model in set(frame["model"])]
     for measure_name in ("error", "log_loss"):
         wide = frame.pivot_table(index="set", columns="model", values=measure_name, aggfunc="mean")
-        ours = min((m for m in models if m in OURS), key=lambda m: wide[[m, *peers]].rank(axis=1)[m].mean())
+        complete = [m for m in models if m in OURS and m in wide.columns and wide[m].notna().all()]
+        ours = min(complete, key=lambda m: wide[[m, *peers]].rank(axis=1)[m].mean())
         ranks = wide[[ours, *peers]].rank(axis=1).mean().round(2)
         lines.append(f"{measure_name}: " + ", ".join(f"{name} {rank}" for name, rank in ranks.items()))
     return "Mean rank of the best of ours among the peers\n\n" + "\n".join(lines)

@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 TITLES = {
     "samme": ("SAMME against scikit-learn's AdaBoost", "CPU of one more tree. Asked: 50 times faster on letter, 200 on covertype."),
     "piboost": ("A binary tree of PIBoost against one of LightGBM", "Same depth, 255 bins, one thread. Asked: a ratio of at most 0.6."),
+    "rounds": ("A round of every algorithm against one of LightGBM", "CPU of one more round, depth 4, one thread; LightGBM grows K trees."),
     "histogram": ("The histogram kernel against a bare loop", "500,000 x 54, ns per row and feature. Asked: at most 1.3."),
     "threads": ("Two threads against one", "Wall time of one more round. Asked: 1.6 times. The first line: what the machine gives numpy."),
     "predict": ("Prediction against LightGBM", "As many trees of the same depth, one thread. Asked: at most 1."),

@@ -1,6 +1,6 @@
 """Speed as a ratio against a peer in the same run.
 
-    python benchmarks/speed.py --data DIR [--only samme,piboost,histogram,threads,predict,growth] [--repeats 3]
+    python benchmarks/speed.py --data DIR [--only samme,piboost,rounds,histogram,threads,predict,growth] [--repeats 3]
 
 "Marginal" is the CPU time of one more tree: the difference between a long and a short fit, so that reading and binning the table do not
 count.
@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
+from manyboost.algorithms import ALGORITHMS
 from manyboost.trees.binning import FEATURE_MAJOR, apply_bins, find_cuts
 from manyboost.trees.growing import to_grid
 from manyboost.trees.histogram import fill
@@ -73,6 +74,21 @@ def samme(folder: Path | None, repeats: int) -> Figures:
                 score = theirs.score(X_test, y_test)
                 row |= {"accuracy": mine, "peer_accuracy": score, "standard_error": float(np.sqrt(score * (1 - score) / len(y_test)))}
             out[f"{data.title}, depth {depth}"] = row
+    return out
+
+
+def rounds(folder: Path | None, repeats: int) -> Figures:
+    """A round of every algorithm against one of LightGBM (a tree for each class): trees of 16 leaves and depth 4, one thread."""
+    out: Figures = {}
+    for name, few, many in (("letter", 3, 13), ("covertype", 1, 4)):
+        data = load(name, folder)
+        times = marginal_times({"LightGBM": (_lightgbm(data, 4), few, many)}, repeats)
+        for algorithm in ALGORITHMS.values():
+            settings: dict[str, Any] = {"max_depth": 4, "max_leaf_nodes": None}
+            title = algorithm.__name__.removesuffix("Classifier")
+            times |= marginal_times({title: (_ours(algorithm, data, **settings), few, many)}, repeats)
+            row = out.setdefault(title, {})
+            row |= {f"{data.title} ms": 1e3 * times[title], f"{data.title} of LightGBM's": times[title] / times["LightGBM"]}
     return out
 
 
@@ -212,7 +228,9 @@ def growth(folder: Path | None, repeats: int) -> Figures:
     return out
 
 
-PARTS = {"samme": samme, "piboost": piboost, "histogram": histogram, "threads": threads, "predict": predict, "growth": growth}
+PARTS = {
+    "samme": samme, "piboost": piboost, "rounds": rounds, "histogram": histogram, "threads": threads, "predict": predict, "growth": growth
+}  # fmt: skip
 
 
 def main() -> None:
