@@ -278,7 +278,7 @@ def read_decoder(arrays: Mapping[str, NDArray[Any]], has_one: bool) -> Floats | 
     require((len(decoder) > 0) == has_one, "the decoder is missing" if has_one else "the algorithm has no decoder")
     if not has_one:
         return None
-    tells = np.isfinite(decoder).all(axis=1) & (decoder.max(axis=1) > 0) & (decoder.min(axis=1) < 0)
+    tells = np.isfinite(decoder).all(axis=1) & (decoder.max(axis=1) > decoder.min(axis=1))
     require(tells.all(), "a row of the decoder does not part classes from others")
     return decoder
 
