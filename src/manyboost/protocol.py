@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.rows import scaled_by_leaf
+from manyboost.rows import scaled_by_leaf, scaled_pairs
 from manyboost.trees.criteria import Criterion
 from manyboost.trees.statistics import Statistics
 
@@ -139,3 +139,7 @@ class Gain:
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
         """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""
         return scaled_by_leaf(values, others, own, y, self.leaf)
+
+    def scale_pairs(self, values: Floats, exponents: Floats, y: NDArray[np.intp]) -> Floats:
+        """``values`` (n, K) of pairs, each row's class against class k, times ``exp(exponents[leaf, k] - exponents[leaf, y])``."""
+        return scaled_pairs(values, exponents, y, self.leaf)
