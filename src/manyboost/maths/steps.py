@@ -10,6 +10,8 @@ from scipy.optimize import brentq
 
 Floats = NDArray[np.float64]
 KAPPA = 1e-6  # errors below this count as none, and above one minus this as all
+MAX_STEP = 0.5 * float(np.log((1 - KAPPA) / KAPPA))  # half the log-odds of such an error
+NO_EDGE = 1e-12  # edges below this are roundings of none
 
 
 def half_log_odds(right: Floats, wrong: Floats, smoothing: float | Floats = 0.0) -> Floats:
@@ -22,6 +24,27 @@ def clipped_error(error: float) -> tuple[float, bool]:
     """The error kept in [kappa, 1 - kappa], and whether that changed it."""
     kept = float(np.clip(error, KAPPA, 1 - KAPPA))
     return kept, kept != error
+
+
+def votes(right: Floats, wrong: Floats) -> Floats:
+    """+1 where the weight for it is not less than that against it, else -1; what is less by rounding is not less."""
+    return np.where(right - wrong >= -NO_EDGE * (right.sum() + wrong.sum()), 1.0, -1.0)
+
+
+def exponential_step(q: Floats, v: Floats, largest: float) -> tuple[float, bool]:
+    """The a that minimises sum_j q_j e^{-a v_j} for q >= 0, kept within +-largest, and whether that was needed.
+
+    The sum is convex in a, so its slope has one root at most; none where all v with weight have one sign.
+    """
+
+    def slope(a: float) -> float:
+        return -float((q * v * np.exp(-a * v)).sum())
+
+    if slope(largest) <= 0:
+        return largest, True
+    if slope(-largest) >= 0:
+        return -largest, True
+    return float(brentq(slope, -largest, largest, xtol=1e-15, rtol=4 * np.finfo(float).eps)), False
 
 
 def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -> tuple[float, bool]:
