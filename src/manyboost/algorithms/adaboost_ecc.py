@@ -14,7 +14,7 @@
 
 The loss falls by Z = 1 - U + 2 U sqrt(eps (1-eps)), and (K-1) times it bounds the error. After a new colouring the sides are known together
 only, so that asymmetric votes need repartition=False, and partial colourings need repartition=True, as Li has it. A tree without error is
-kept with the step of an error of 1e-6; it ends the fit only where its colouring leaves no pair of classes untold.
+kept with the step of an error of 1e-6, and ends the fit for two classes only: more have other colourings.
 """
 
 from __future__ import annotations
@@ -101,13 +101,14 @@ class AdaBoostECCClassifier(BoostingClassifier):
             U, edge = float(leaves.sums.sum()), float((h * (leaves.sums[:, 1] - leaves.sums[:, 0])).sum())
         if U <= 0 or abs(edge) <= NO_EDGE * T:
             return Refusal("the tree tells the two colours apart no better than chance")
+        stop = "a tree made no error" if edge > (1 - 2 * KAPPA) * U and task.K == 2 else None  # else other colourings are left
+        if self.votes == "asymmetric":
+            sides = np.array([leaves.sums[h > 0].sum(axis=0), leaves.sums[h < 0].sum(axis=0)])  # (answer + or -, colour - or +)
+            plus, minus = half_log_odds(sides[:, 1], sides[:, 0], U / (2 * task.N))
+            return Answer(np.where(h > 0, plus, minus)[:, None] * mu, float(max(abs(plus), abs(minus))), stop=stop)
         error, perfect = clipped_error((1 - edge / U) / 2)
         alpha = float(np.log((1 - error) / error)) / 2
-        g = alpha * h
-        if self.votes == "asymmetric":
-            sides = np.array([leaves.sums[h > 0].sum(axis=0), leaves.sums[h < 0].sum(axis=0)])  # (h, colour): + or -
-            g = np.where(h > 0, *half_log_odds(sides[:, 1], sides[:, 0], U / (2 * task.N)))
-        return Answer(g[:, None] * mu, alpha, clipped=perfect, stop="a tree made no error" if edge > (1 - 2 * KAPPA) * T else None)
+        return Answer(alpha * h[:, None] * mu, alpha, clipped=perfect, stop=stop)
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains

@@ -10,8 +10,8 @@
     alpha = 1/2 ln(A+/A-)                     line_search="exact": minimises the loss
     F(x, h(x)) += alpha                       the K scores
 
-With line_search="edge" it is AdaBoost.M2 with label responses and votes half as large. The loss, the mean over rows of the total W, bounds the
-error. Weights W/n_y at the start, as for imbalanced classes, are ``class_weight="balanced"``.
+With line_search="edge" it is AdaBoost.M2 with label responses and votes half as large. The loss, the mean over rows of the total W,
+bounds the error. Weights W/n_y at the start, as for imbalanced classes, are ``class_weight="balanced"``.
 """
 
 from __future__ import annotations

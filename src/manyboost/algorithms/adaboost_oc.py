@@ -77,7 +77,8 @@ class AdaBoostOCClassifier(BoostingClassifier):
             return Refusal("the tree tells the two colours apart no better than chance")
         pseudo_loss, perfect = clipped_error((1 - edge) / 2)
         alpha = float(np.log((1 - pseudo_loss) / pseudo_loss)) / 2
-        return Answer(alpha * h[:, None] * mu, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
+        stop = "a tree made no error" if perfect and task.K == 2 else None  # else other colourings are left
+        return Answer(alpha * h[:, None] * mu, alpha, clipped=perfect, stop=stop)
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains

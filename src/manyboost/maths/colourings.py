@@ -31,16 +31,16 @@ def colouring(kind: str, D: Floats, y: NDArray[np.integer], K: int, rng: np.rand
             mu = rng.choice([-1.0, 1.0], K)
         return mu
     if kind == "random_pair":
-        return _pair(*rng.choice(K, 2, replace=False), K)
+        return _pair(K, *rng.choice(K, 2, replace=False))
     weights = pair_weights(D, y, K)
     graph = weights + weights.T
     graph = np.round(graph / graph.max(), DIGITS)
     if kind == "max_pair":
-        return _pair(*np.unravel_index(np.triu(graph, 1).argmax(), graph.shape), K)
+        return _pair(K, *np.unravel_index(np.triu(graph, 1).argmax(), graph.shape))
     return max_cut(graph) if kind == "max_cut" else greedy_cut(graph)
 
 
-def _pair(a: np.integer, b: np.integer, K: int) -> Floats:
+def _pair(K: int, a: np.integer, b: np.integer) -> Floats:
     mu = np.zeros(K)
     mu[a], mu[b] = 1.0, -1.0
     return mu
