@@ -19,9 +19,10 @@ Labels = Callable[[Problem, Floats], Integers]
 
 
 def leaf_is_label(problem: Problem, sums: Floats) -> Integers:
-    """Leaf k says label k; a problem about a set of classes (its tag) asks whether that label is inside."""
+    """Leaf k says label k; a problem about a set of classes (a mask as its tag) asks whether that label is inside."""
     said = np.arange(len(sums))
-    return said if problem.tag is None else np.asarray(problem.tag)[said].astype(np.intp)
+    about_a_set = isinstance(problem.tag, np.ndarray) and problem.tag.dtype == bool
+    return problem.tag[said].astype(np.intp) if about_a_set else said
 
 
 def most_weight(problem: Problem, sums: Floats) -> Integers:

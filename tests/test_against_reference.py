@@ -56,7 +56,7 @@ def call_signed_loss(rule, rest, left, right, sign):
 
 @numba.njit
 def call_profile(rule, sums, n_dense, n_labels):
-    out = np.full(profile_size(rule.code, rule.n_outputs, n_labels), np.nan)
+    out = np.full(profile_size(rule.code, rule.n_outputs, n_dense, n_labels), np.nan)
     profile(rule, sums, n_dense, n_labels, out)
     return out
 
@@ -112,9 +112,13 @@ def random_sums(rng, code):
     if code in (GINI, ENTROPY):
         n_dense = int(rng.integers(0, 3))
         sums, n_labels = np.append(amount(n_dense), amount(K)), K
+        if rng.random() < 0.3:  # rows without labels: the dense numbers are the labels' weights
+            n_dense, n_labels = n_dense + K, 0
     elif code == EXPONENTIAL:
         inside, outside = amount(K), amount(K)
         sums, n_dense, n_labels = np.append(inside + outside, inside), K, K
+        if rng.random() < 0.3:
+            n_dense, n_labels = 2 * K, 0
     else:
         gradient = amount(K) * rng.choice([-1, 1], K)
         sums = np.append(gradient, amount(K if code == NEWTON else 1))
@@ -146,6 +150,8 @@ def test_losses_are_those_of_the_table_of_criteria():
     one = np.array([0.0])
     assert reference.node_loss(Rule(GINI, 0, one), [1, 3], 0, 2) == 2 * 1 * 3 / 4
     assert reference.node_loss(Rule(GINI, 0, one), [1, 3, 4], 0, 3) == pytest.approx(2 * (1 * 3 + 1 * 4 + 3 * 4) / 8, rel=1e-15)
+    assert reference.node_loss(Rule(GINI, 0, one), [1, 3], 2, 0) == 2 * 1 * 3 / 4
+    assert reference.node_loss(Rule(EXPONENTIAL, 2, one), [5, 10, 1, 2], 4, 0) == 2 * (2 + 4)
     expected = np.log(8) + 3 * np.log(8 / 3) + 4 * np.log(2)
     assert reference.node_loss(Rule(ENTROPY, 0, one), [1, 3, 4, 0], 0, 4) == pytest.approx(expected, rel=1e-15)
     assert reference.node_loss(Rule(EXPONENTIAL, 2, one), [5, 10, 1, 2], 2, 2) == 2 * (2 + 4)

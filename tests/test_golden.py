@@ -7,7 +7,7 @@ algorithm: its numbers to the file, and a line to ``CASES``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,19 @@ import numpy as np
 import pytest
 from hook_driver import Floats, Round, drive, shares
 
-from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
-from manyboost.algorithms import rebel
+from manyboost import (
+    AdaBoostECCClassifier,
+    AdaBoostHMClassifier,
+    AdaBoostM1Classifier,
+    AdaBoostM2Classifier,
+    AdaBoostMHClassifier,
+    AdaBoostMMClassifier,
+    AdaBoostOCClassifier,
+    PIBoostClassifier,
+    RebelClassifier,
+    SAMMEClassifier,
+)
+from manyboost.algorithms import adaboost_ecc, adaboost_oc, rebel
 from manyboost.estimator import BoostingClassifier
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_steps.json").read_text())
@@ -25,7 +36,9 @@ Y, K = np.array(GOLDEN["inputs"]["y"]), 3
 LABELS = np.array(GOLDEN["inputs"]["label_responses"])
 SIGNS = np.array(GOLDEN["inputs"]["sign_responses"])
 # what the weak hypotheses are: the leaf of every row in every round, and the number of leaves
-RESPONSES = {"labels": (LABELS, K), "signs": ((SIGNS > 0).astype(int), 2)}
+# where a hypothesis gives every row probabilities of its own, each row is a leaf
+PROBABILITIES = np.array(GOLDEN["inputs"]["prob_responses"])
+RESPONSES = {"labels": (LABELS, K), "signs": ((SIGNS > 0).astype(int), 2), "rows": (np.tile(np.arange(len(Y)), (3, 1)), len(Y))}
 F = np.array([-1.0, 1.0])  # what the two leaves of a sign say
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -55,6 +68,33 @@ class RebelOfGivenSigns(RebelClassifier):
             return super().step(*asked)
 
 
+def given_probabilities(algorithm: BoostingClassifier, scale: float = 1.0, shift: float = 0.0) -> BoostingClassifier:
+    """The algorithm with leaves that say the probabilities of the file, ``scale * h + shift`` in its own terms."""
+    rounds = iter(scale * PROBABILITIES + shift)
+    algorithm.responses = lambda *asked: next(rounds)
+    return algorithm
+
+
+@pytest.fixture(scope="module", autouse=True)
+def given_colourings() -> Iterator[None]:
+    """AdaBoost.OC and ECC take the colourings of the file."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (adaboost_oc, adaboost_ecc):
+            rounds = iter(np.array(GOLDEN["inputs"]["colourings"], float))
+            patch.setattr(module, "colouring", lambda *asked, rounds=rounds: next(rounds))
+        yield
+
+
+def simplex_scores(rounds: list[Round]) -> Floats:
+    """sum a h, where the columns are sum a (2h - 1)."""
+    return (rounds[-1].F + sum(made.answers[0].size for made in rounds)) / 2
+
+
+def unscaled(state: Any) -> Floats:
+    """Weights that the file does not divide by N."""
+    return len(Y) * state.values
+
+
 @dataclass(frozen=True)
 class Case:
     """How an entry of the file is reproduced."""
@@ -63,6 +103,7 @@ class Case:
     responses: str
     steps: Callable[[Round], Any]
     weights: Callable[[Any], Floats] = shares
+    scores: Callable[[list[Round]], Floats] = lambda rounds: rounds[-1].F
 
 
 CASES = {
@@ -71,8 +112,25 @@ CASES = {
     "MH_vector": Case(AdaBoostMHClassifier(leaves="vote", grow_by="classes"), "labels", sizes),
     "MH_real_partition": Case(AdaBoostMHClassifier(smoothing=0.5, max_confidence=100.0, grow_by="classes"), "signs", leaf_vectors),
     "PIBoost_singles": Case(PIBoostClassifier(separators="singles"), "labels", sizes),
-    # the loss of these weights is their mean over rows, the file's weights are not divided by N
-    "REBEL": Case(RebelOfGivenSigns(leaves="shared"), "signs", coefficients_of_sign, lambda state: len(Y) * state.values),
+    # the loss of these weights is their mean over rows
+    "REBEL": Case(RebelOfGivenSigns(leaves="shared"), "signs", coefficients_of_sign, unscaled),
+    "M1": Case(AdaBoostM1Classifier(), "labels", sizes),
+    "M2_hard": Case(AdaBoostM2Classifier(), "labels", sizes),
+    "M2_prob": Case(given_probabilities(AdaBoostM2Classifier(response="probability")), "rows", sizes),
+    "MH_simplex": Case(
+        given_probabilities(AdaBoostMHClassifier(leaves="probability", weights="balanced"), 2.0, -1.0), "rows", sizes, scores=simplex_scores
+    ),
+    "MH_simplex_literal_fig2": Case(
+        given_probabilities(AdaBoostMHClassifier(leaves="probability", weights="balanced", weight_update="literal"), 2.0, -1.0),
+        "rows",
+        sizes,
+        scores=simplex_scores,
+    ),
+    "HM": Case(given_probabilities(AdaBoostHMClassifier(line_search="bound")), "rows", sizes),
+    "MM_edge": Case(AdaBoostMMClassifier(line_search="edge"), "labels", sizes, unscaled),
+    "MM_exact": Case(AdaBoostMMClassifier(), "labels", sizes, unscaled),
+    "OC": Case(AdaBoostOCClassifier(), "signs", sizes),
+    "ECC": Case(AdaBoostECCClassifier(), "signs", sizes),
 }
 
 
@@ -100,8 +158,8 @@ def test_final_weights(run: tuple[Case, dict[str, Any], list[Round]]) -> None:
 
 
 def test_final_scores(run: tuple[Case, dict[str, Any], list[Round]]) -> None:
-    _, expected, rounds = run
-    np.testing.assert_allclose(rounds[-1].F, expected["F"], **CLOSE)
+    case, expected, rounds = run
+    np.testing.assert_allclose(case.scores(rounds), expected["F"], **CLOSE)
 
 
 def test_losses_are_products_of_normalisers(run: tuple[Case, dict[str, Any], list[Round]]) -> None:

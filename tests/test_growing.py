@@ -123,7 +123,7 @@ def test_a_weight_of_two_is_two_rows(splitter, max_leaf_nodes):
         case = make(seed, "gini", splitter, all_rows=True)
         limits = GrowthLimits(max_leaf_nodes=max_leaf_nodes, splitter=splitter)
         times = rng.integers(1, 4, case.table.n_rows)
-        label = case.statistics.label
+        label = case.statistics.label if case.statistics.n_labels else rng.integers(0, 6, case.table.n_rows)
         weighted = replace(case, limits=limits, statistics=Statistics.of_labels(label, times.astype(float), 6))
         ones = Statistics.of_labels(label, np.ones(len(label)), 6)
         repeated = replace(weighted, statistics=ones, rows=np.repeat(np.arange(len(label)), times).astype(np.int32))

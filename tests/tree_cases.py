@@ -106,9 +106,13 @@ def problem(rng: np.random.Generator, X: NDArray[np.float64], name: str) -> tupl
         criterion = GINI_CRITERION if name == "gini" else ENTROPY_CRITERION
         if rng.random() < 0.2:  # dense numbers beside the labels, which the criterion does not look at
             return Statistics.of_both(positive(rng, n, int(rng.integers(1, 4))), label, weight, K), criterion
+        if rng.random() < 0.25:  # a number for every label and row, mostly for its own
+            return Statistics.of_rows(positive(rng, n, K) * rng.random((n, K)) + weight[:, None] * np.eye(K)[label]), criterion
         return Statistics.of_labels(label, weight, K), criterion
     if name == "exponential":
         label, weight = answers(rng, X, K), positive(rng, n, K)
+        if rng.random() < 0.25:  # the columns of a code, any number of which are for
+            return Statistics.of_rows(np.hstack([weight, weight * rng.integers(0, 2, (n, K))])), exponential(K)
         return Statistics.of_both(weight, label, weight[np.arange(n), label], K), exponential(K)
     sign = 2.0 * answers(rng, X, 2)[:, None] - 1.0
     if name == "newton":

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows
 from manyboost.protocol import Floats, Leaves, Problem, Task
-from manyboost.rows import add_leaf_vectors
+from manyboost.rows import add_leaf_vectors, mixed
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.random_numbers import seed_of, words_of
 from manyboost.trees.sampling import draw_by_weight, draw_uniformly
@@ -60,7 +60,7 @@ class Fitted:
     def respond(self, X: Any, vectors: Floats) -> tuple[Floats, NDArray[np.int32]]:
         """What the rows add: ``vectors[leaf]``."""
         if self.says_shares:
-            return vectors[0, 0] * self.shares(X), np.arange(X.shape[0], dtype=np.int32)
+            return mixed(self.shares(X), vectors), np.arange(X.shape[0], dtype=np.int32)
         return vectors, self.labels(X)
 
 
@@ -133,8 +133,7 @@ class Committee:
                 raise AttributeError(
                     f"{type(one.fitted).__name__} has no feature_importances_; use sklearn.inspection.permutation_importance on the model."
                 )
-            vectors = one.vectors * np.eye(one.member.n_labels) if one.member.says_shares else one.vectors
-            moved = (vectors @ decoder[one.column : one.column + vectors.shape[1]]).var(axis=0)
+            moved = (one.vectors @ decoder[one.column : one.column + one.vectors.shape[1]]).var(axis=0)
             out += np.asarray(own, np.float64)[:, None] * moved
         return out
 
@@ -253,11 +252,12 @@ class _NoLabels(Exception):
 def _labelled(problem: Problem) -> tuple[NDArray[np.intp], NDArray[np.integer], Floats, int]:
     """The problem as rows (by number), a label and a weight for each, and the number of labels."""
     statistics = problem.statistics
-    if problem.rewards is not None:
-        rewards = problem.rewards()
+    of_labels = problem.criterion.of_labels
+    if problem.rewards is not None or (of_labels and not statistics.n_labels):
+        rewards = statistics.dense if problem.rewards is None else problem.rewards()
         index, label = np.nonzero(rewards > 0)
         return index, label, rewards[index, label], rewards.shape[1]
-    if statistics.n_labels and not statistics.n_dense:
+    if of_labels:
         return np.arange(statistics.n_rows), statistics.label, statistics.weight, statistics.n_labels
     raise _NoLabels
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.rows import add_leaf_vectors, error_weight
+from manyboost.rows import add_leaf_vectors, error_weight, mixed
 from manyboost.trees.growing import GrowthLimits
 
 
@@ -220,7 +220,7 @@ def boost(
                 continue
             vectors = _kept(answer, found.leaves, settings.learning_rate)
             grown.append((found.member, vectors, problem.column, round_))
-            added = vectors if found.leaves.shares is None else vectors[0, 0] * found.leaves.shares
+            added = vectors if found.leaves.shares is None else mixed(found.leaves.shares, vectors)
             gains.append(Gain(problem, added, found.leaf))
             answers.append(answer)
             add_leaf_vectors(columns, added, found.leaf, problem.column)
@@ -256,8 +256,10 @@ def boost(
 
 
 def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
-    """What is stored of a member: the vector of each leaf; of one that says shares, their one factor, (1, 1)."""
-    return learning_rate * (answer.vectors if leaves.shares is None else np.array([[answer.size]]))
+    """What is stored of a member: the vector of each leaf; of one that says shares of labels, the vector of each label."""
+    if leaves.shares is None:
+        return learning_rate * answer.vectors
+    return learning_rate * (answer.size * np.eye(leaves.shares.shape[1]) if answer.of_label is None else answer.of_label)
 
 
 def _solve(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.rows import scaled_by_leaf
+from manyboost.rows import scaled_by_leaf, scaled_pairs
 from manyboost.trees.criteria import Criterion
 from manyboost.trees.statistics import Statistics
 
@@ -71,8 +71,8 @@ class Problem:
     leaf_statistics : what to sum at the leaves, where it differs from ``statistics``
     column : the first column of scores that the leaves add to
     tag : what the algorithm wants to know of the problem again in ``step`` and ``update``
-    rewards : for learners that know labels only, where the statistics are no weights of labels: a way to the (n, K) rewards of saying each
-        label, none negative. With a cost A of each label they are ``max_m A_m - A`` (Bylander's transformation).
+    rewards : for learners that know labels only, where the criterion is none of labels: a way to the (n, K) rewards of saying each label,
+        none negative. With a cost A of each label they are ``max_m A_m - A`` (Bylander's transformation).
     shares : the algorithm can use a learner's shares of the labels instead of one label
     """
 
@@ -98,7 +98,7 @@ class Leaves:
     sums : (L, S) exact sums of the problem's leaf statistics
     label : (L,) what the weak learner says in each leaf: for a tree, the label of most weight (the first of equals)
     shares : (L, K) what the learner says of the labels where its answer is no partition of the rows: every row is then a leaf of its own,
-        and the answer must be ``size * shares``. None otherwise.
+        and what is kept of the answer is ``Answer.of_label``. None otherwise.
     """
 
     sums: Floats
@@ -116,12 +116,15 @@ class Answer:
     size : the step, for the history
     clipped : a step without a finite optimum was cut off
     stop : a reason to stop after this round, or None
+    of_label : (K, width) where the learner says shares of the labels: what one that is sure of a label adds, so that the vectors are
+        ``shares @ of_label``. None is ``size`` times the label's own column.
     """
 
     vectors: Floats
     size: float
     clipped: bool = False
     stop: str | None = None
+    of_label: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -150,3 +153,7 @@ class Gain:
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
         """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""
         return scaled_by_leaf(values, others, own, y, self.leaf)
+
+    def scale_pairs(self, values: Floats, exponents: Floats, y: NDArray[np.intp]) -> Floats:
+        """``values`` (n, K) of pairs, each row's class against class k, times ``exp(exponents[leaf, k] - exponents[leaf, y])``."""
+        return scaled_pairs(values, exponents, y, self.leaf)

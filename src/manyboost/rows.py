@@ -57,6 +57,15 @@ def _scaled_by_leaf(values, others, own, y, leaf, out):
 
 
 @compiled
+def _scaled_pairs(values, grown, shrunken, y, leaf, out):
+    for i in range(leaf.size):
+        factors = grown[leaf[i]]
+        own = shrunken[leaf[i], y[i]]
+        for k in range(values.shape[1]):
+            out[i, k] = values[i, k] * (factors[k] * own)
+
+
+@compiled
 def _along(weights, direction, y, out):
     for i in range(y.size):
         first = 0.0
@@ -81,6 +90,11 @@ def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], 
     _add_leaf_vectors(columns, vectors, leaf, column)
 
 
+def mixed(shares: Floats, vectors: Floats) -> Floats:
+    """``shares @ vectors``, (n, width), every row by itself: the same whatever rows are beside it."""
+    return np.asarray(np.einsum("nk,kw->nw", shares, vectors))
+
+
 def error_weight(scores: Floats, y: NDArray[np.integer], weight: Floats) -> float:
     """The weight of the rows whose highest score (the first of equals) is not at their class."""
     return float(_error_weight(scores, y, weight))
@@ -92,6 +106,16 @@ def scaled_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.in
         raise ValueError(f"leaves of {others.shape[1]} numbers do not fit {values.shape[1]} classes.")
     out = np.empty_like(values)
     _scaled_by_leaf(values, others, own, y, leaf, out)
+    return out
+
+
+def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
+    """``values * exp(exponents[leaf, k] - exponents[leaf, y])`` at each class k: (n, K)."""
+    if exponents.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
+        raise ValueError(f"leaves of {exponents.shape[1]} numbers do not fit {values.shape[1]} classes.")
+    centred = exponents - (exponents.max(axis=1, keepdims=True) + exponents.min(axis=1, keepdims=True)) / 2  # neither overflows
+    out = np.empty_like(values)
+    _scaled_pairs(values, np.exp(centred), np.exp(-centred), y, leaf, out)
     return out
 
 

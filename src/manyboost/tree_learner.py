@@ -100,7 +100,7 @@ class TreeLearner:
             statistics = statistics.per_unit_weight()
         tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
         if settings.prune is not None:
-            if statistics.n_dense or not statistics.n_labels:
+            if not problem.criterion.of_labels:
                 raise ValueError(
                     f"prune={settings.prune!r} needs trees whose leaves vote for a label; this algorithm's leaves hold vectors. "
                     "Use prune=None."
@@ -121,7 +121,9 @@ class TreeLearner:
         else:
             sums = sum_leaves(summed, leaf, tree.n_leaves)
         # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
-        said = tree.sums[tree.is_leaf] if statistics.n_labels else sums
-        votes = said[:, statistics.n_dense :] if statistics.n_labels else said[:, summed.n_dense :]
+        if statistics.n_labels or problem.criterion.of_labels:
+            votes = tree.sums[tree.is_leaf][:, statistics.n_dense if statistics.n_labels else 0 :]
+        else:
+            votes = sums[:, summed.n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
         return Grown(tree, leaf, Leaves(sums, label))

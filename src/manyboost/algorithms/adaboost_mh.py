@@ -1,4 +1,4 @@
-"""AdaBoost.MH: Schapire and Singer (1999); one tree for all K classes, each class weighted for and against.
+"""AdaBoost.MH: Schapire and Singer (1999), and Bylander's AdaBoost.MHT; one tree for all K classes, each weighted for and against.
 
     paper                                     here
     Y_ik = +1 at the true class, else -1      task.y
@@ -6,13 +6,15 @@
     W+, W-   weight for and against class k   W_plus, W_minus, (L, K), of each leaf
     c_jk = 1/2 ln((W+ + eps)/(W- + eps))      c, (L, K): confidence-rated leaves               (their section 4.2)
     h_k = +-1, alpha = 1/2 ln((1-e)/e)        alpha * h: leaves that vote, one alpha for all   (their section 3)
+    h on the simplex, E = 1 - h or h          alpha * (2h - 1), e = sum D E: leaves that say a label or probabilities   (Bylander, 4)
     D <- D exp(-Y c)                          update
     Z = 2 sum_jk sqrt(W+ W-)                  the criterion ``exponential``
 
 Growing by a direction replaces the 2K sums of Z by two: with v drawn once a round from N(0, I_K), g = sum_k v_k Y_k D_k and
 h = sum_k v_k^2 D_k, and the gain is that of a Newton step for the sum of the classes along v. A tree then costs the same for any K; the
 leaves are still summed over all classes. The weights start uniform, 1/(NK), or balanced, 1/(2N) at the true class and 1/(2N(K-1))
-elsewhere.
+elsewhere. Leaves on the simplex are grown by rewards, F(i) + D(i, y) for the true label and F(i) - D(i, l) for another, F(i) the largest
+D(i, l): Bylander's (15), its misprint mended. His figure 2 has D <- D beta^-E, half of the step that his bound (14) needs.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.rewards import hamming_rewards
-from manyboost.maths.steps import clipped_error, half_log_odds
-from manyboost.maths.weights import Weights
+from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
+from manyboost.maths.weights import Weights, shares
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import along_direction, own_entries
-from manyboost.trees.criteria import exponential, newton
+from manyboost.trees.criteria import GINI_CRITERION, exponential, newton
 from manyboost.trees.statistics import Statistics
 
 
@@ -43,12 +45,15 @@ class AdaBoostMHClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    leaves : {"confidence", "vote"}
-        Each leaf and class has its own confidence, or votes +1 or -1 with one coefficient for the tree.
+    leaves : {"confidence", "vote", "label", "probability"}
+        Each leaf and class has its own confidence, or votes +1 or -1 with one coefficient for the tree. "label" and "probability" are on
+        the simplex: the leaf says one class, or the share of each. With weights="balanced" that is AdaBoost.MHT.
     weights : {"uniform", "balanced"}
         Where the weights of row and class start.
     grow_by : {"direction", "classes"}
-        Choose splits along one random direction of classes a round, or by Z over all classes.
+        Choose splits along one random direction of classes a round, or by Z over all classes. Leaves on the simplex have rewards instead.
+    weight_update : {"corrected", "literal"}
+        The update that the theory needs, or Bylander's printed one, whose weights take half the step.
     smoothing : float
         eps of the leaves, in units of the mean weight of a row and class. 0.5 is Schapire and Singer's 1/(2NK).
     max_confidence : float
@@ -70,9 +75,10 @@ class AdaBoostMHClassifier(BoostingClassifier):
     (1.0, (178, 3))
     """
 
-    leaves: str = choice("confidence", "confidence", "vote")
+    leaves: str = choice("confidence", "confidence", "vote", "label", "probability")
     weights: str = choice("uniform", "uniform", "balanced")
     grow_by: str = choice("direction", "direction", "classes")
+    weight_update: str = choice("corrected", "corrected", "literal")
     smoothing: float = number(0.1, low=0)
     max_confidence: float = number(4.0, low=0, open_low=True)
     l2: float = number(1.0, low=0)
@@ -92,6 +98,9 @@ class AdaBoostMHClassifier(BoostingClassifier):
         def rewards() -> Floats:
             return hamming_rewards(D.values, task.y)
 
+        if self.leaves in ("label", "probability"):
+            soft = self.leaves == "probability"
+            return [Problem(Statistics.of_rows(rewards()), GINI_CRITERION, for_and_against, shares=soft)]
         if self.grow_by == "classes":
             return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
         v = rng.standard_normal(task.K)
@@ -99,16 +108,25 @@ class AdaBoostMHClassifier(BoostingClassifier):
         unit = float(D.values.sum()) / task.N
         return [Problem(along, newton(1, self.l2 * unit), for_and_against, rewards=rewards)]
 
+    def responses(self, leaves: Leaves, W_plus: Floats, W_minus: Floats) -> Floats:
+        """What leaves that do not rate their confidence say: (L, K), +1 and -1, or 2h - 1 for an h on the simplex."""
+        if self.leaves == "vote":
+            return votes(W_plus, W_minus)
+        if self.leaves == "label":
+            return 2 * one_hot(leaves.label, W_plus.shape[1]) - 1
+        return 2 * (shares(W_plus) if leaves.shares is None else leaves.shares) - 1
+
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         total, W_plus = np.hsplit(leaves.sums, 2)  # (L, K)
         W_minus = total - W_plus
-        if self.leaves == "vote":
-            h = np.where(W_plus >= W_minus, 1.0, -1.0)
-            error, perfect = clipped_error(float(np.minimum(W_plus, W_minus).sum() / total.sum()))
+        if self.leaves != "confidence":
+            h = self.responses(leaves, W_plus, W_minus)
+            error, perfect = clipped_error(float((1 - (h * (W_plus - W_minus)).sum() / total.sum()) / 2))
             alpha = float(half_log_odds(np.array(1 - error), np.array(error)))
-            if alpha <= 0:
+            if alpha <= NO_EDGE:
                 return Refusal(f"the Hamming error {error:.4f} of the tree is not below 1/2")
-            return Answer(alpha * h, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
+            stop, of_label = "a tree made no error" if perfect else None, alpha * (2 * np.eye(task.K) - 1)
+            return Answer(alpha * h, alpha, perfect, stop, of_label)
         eps = self.smoothing * total.sum() / (task.N * task.K)
         with np.errstate(invalid="ignore"):
             c = np.nan_to_num(half_log_odds(W_plus, W_minus, eps), nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -120,7 +138,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        c = gain.vectors
+        c = gain.vectors if self.weight_update == "corrected" else gain.vectors / 2
         return D.updated(gain.scale(D.values, np.exp(c), np.exp(-c), task.y))
 
     def link(self, columns: Floats) -> Floats:

@@ -72,7 +72,7 @@ class CostSensitiveAdaBoostClassifier(BoostingClassifier):
             return np.ones((1 if K == 2 else K, 2))
         means = np.column_stack([cost.sum(axis=1), cost.sum(axis=0)]) / (K - 1)
         means = np.maximum(means / means.max(), KAPPA)  # a class that nothing is paid for is still to be learnt
-        return means[1:] if K == 2 else means
+        return np.asarray(means[1:] if K == 2 else means)
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         problems = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 MAX_CLASSES_FOR_ALL = 16
+N_RANDOM_CODES = 200
+MAX_DRAWS_OF_COLUMNS = 100
 
 
 def one_hot(labels: NDArray[np.integer], K: int) -> Floats:
@@ -52,3 +55,72 @@ def separator_codes(masks: Masks) -> Floats:
     """The vector y^S of each separator: 1/s inside S, -1/(K-s) outside."""
     s = masks.sum(axis=1, keepdims=True)
     return np.asarray(np.where(masks, 1.0 / s, -1.0 / (masks.shape[1] - s)))
+
+
+def one_vs_all(K: int) -> Floats:
+    """2I - J: a column for each class against the others; one column for two classes."""
+    return (2 * np.eye(K) - 1)[:, : K if K > 2 else 1]
+
+
+def exhaustive(K: int) -> Floats:
+    """Every way to part the classes, once: (K, 2**(K-1) - 1)."""
+    if K > MAX_CLASSES_FOR_ALL:
+        raise ValueError(
+            f"code='exhaustive' has 2**(K-1) - 1 columns, too many for K = {K} classes (at most {MAX_CLASSES_FOR_ALL}); use code='dense'."
+        )
+    bits = np.arange(1, 2 ** (K - 1))[None, :] >> np.arange(K)[:, None] & 1
+    return np.where(bits > 0, -1.0, 1.0)[::-1]
+
+
+@lru_cache(maxsize=8)  # every round asks for it
+def random_code(kind: str, K: int, seed: int) -> Floats:
+    """The best of many random codes by the least distance of rows: "dense", +1 and -1, or "sparse", half of it 0 (Allwein et al. 2000).
+
+    Codes of few classes, for which there are no more ways to part them than random columns, are exhaustive.
+    """
+    if K <= 6:  # 2**(K-1) - 1 <= 31
+        return exhaustive(K)
+    c, rng = int(np.ceil((10 if kind == "dense" else 15) * np.log2(K))), np.random.default_rng(seed)
+    entries = np.array([-1.0, 1.0] if kind == "dense" else [-1.0, 0.0, 0.0, 1.0])
+    best, farthest = np.empty((0, 0)), -1.0
+    for _ in range(N_RANDOM_CODES):
+        code = rng.choice(entries, (K, c))
+        for _ in range(MAX_DRAWS_OF_COLUMNS):
+            bad = _useless_columns(code)
+            if not bad.any():
+                break
+            code[:, bad] = rng.choice(entries, (K, int(bad.sum())))
+        distance = row_distance(code)
+        if distance > farthest and not bad.any():
+            best, farthest = code, distance
+    check_code(best)
+    best.flags.writeable = False
+    return best
+
+
+def _constant_columns(code: Floats) -> Masks:
+    return np.asarray(~((code > 0).any(axis=0) & (code < 0).any(axis=0)))
+
+
+def _useless_columns(code: Floats) -> Masks:
+    """Columns that part nothing, or the same as an earlier one."""
+    agreement = np.triu(np.abs(code.T @ code) >= np.maximum((code**2).sum(axis=0)[:, None], (code**2).sum(axis=0)), 1)
+    return np.asarray(_constant_columns(code) | agreement.any(axis=0))
+
+
+def row_distance(code: Floats) -> float:
+    """The least distance of two rows: the number of columns in which they differ, one that is 0 in either counting half."""
+    distance = (code.shape[1] - code @ code.T) / 2
+    return float((distance + np.diag(np.full(len(code), np.inf))).min())
+
+
+def check_code(code: Floats) -> None:
+    """Refuse a code of which no class could be decoded, or a column that parts nothing."""
+    if code.ndim != 2 or not np.isin(code, (-1.0, 0.0, 1.0)).all():
+        raise ValueError("code must be a matrix of -1, 0 and +1, with a row for each class and a column for each binary problem.")
+    for a, b in combinations(range(len(code)), 2):
+        if (code[a] == code[b]).all():
+            raise ValueError(f"code has equal rows {a} and {b}, so that their classes cannot be told apart; give each class its own row.")
+    useless = np.flatnonzero(_constant_columns(code))
+    if len(useless):
+        raise ValueError(f"code has column {useless[0]} without both +1 and -1, which parts no classes; leave it out.")

@@ -26,6 +26,11 @@ def clipped_error(error: float) -> tuple[float, bool]:
     return kept, kept != error
 
 
+def votes(right: Floats, wrong: Floats) -> Floats:
+    """+1 where the weight for it is not less than that against it, else -1; what is less by rounding is not less."""
+    return np.where(right - wrong >= -NO_EDGE * (right.sum() + wrong.sum()), 1.0, -1.0)
+
+
 def exponential_step(q: Floats, v: Floats, largest: float) -> tuple[float, bool]:
     """The a that minimises sum_j q_j e^{-a v_j} for q >= 0, kept within +-largest, and whether that was needed.
 

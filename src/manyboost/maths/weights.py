@@ -11,6 +11,19 @@ Floats = NDArray[np.float64]
 RANGE = 200  # binary orders of magnitude
 
 
+def wrong_labels(weight: Floats, y: NDArray[np.integer], K: int) -> Floats:
+    """The weight of each row at every label but its own, where it is zero: (n, K)."""
+    out = np.repeat(weight[:, None], K, axis=1)
+    out[np.arange(len(y)), y] = 0.0
+    return out
+
+
+def shares(weight: Floats) -> Floats:
+    """Each row divided by its total; even shares where that is zero."""
+    total = weight.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1.0 / weight.shape[1]))
+
+
 @dataclass(frozen=True)
 class Weights:
     """Non-negative weights, kept up to a power of two.

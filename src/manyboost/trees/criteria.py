@@ -11,6 +11,8 @@ A tree is grown so that the total of the losses of its leaves falls fastest. Eac
     least_squares              g_1..g_m, then one h                          - sum_k g_k^2 / (h + l2)
     shared_sign (REBEL)        D_1..D_K, then W                              sum_k sqrt(T_k^2 - D_k^2), D over the whole tree
 
+Label weights are those of rows with a label, or, where rows have none, the dense numbers: then a row may speak for several labels, as when
+each label has its own reward. Likewise the w_k of Z may be labels or, as for the columns of a code, m dense numbers behind the m totals.
 Z is that of Schapire and Singer (1999). The last is no sum over leaves: every leaf says +1 or -1, one vector of K coefficients is
 shared by all, and D is the signed sum over all leaves; the grower carries it (see :mod:`manyboost.trees.growing`).
 
@@ -39,13 +41,18 @@ class Criterion:
     n_outputs: int = 0
     constants: tuple[float, ...] = ()
 
+    @property
+    def of_labels(self) -> bool:
+        """Is it a criterion of label weights, so that a leaf says the label of most weight?"""
+        return self.code in (GINI, ENTROPY)
+
 
 GINI_CRITERION = Criterion(GINI)
 ENTROPY_CRITERION = Criterion(ENTROPY)
 
 
 def exponential(n_classes: int) -> Criterion:
-    """Schapire and Singer's Z with one weight for and one against each class."""
+    """Schapire and Singer's Z with one weight for and one against each class, or column of a code."""
     return Criterion(EXPONENTIAL, n_classes)
 
 
@@ -78,35 +85,42 @@ class Rule(NamedTuple):
 
 
 @compiled_part
+def label_range(n_dense, n_labels):
+    """Where the weights of labels stand among the sums: behind the dense numbers, or these themselves where there are no labels."""
+    return (n_dense, n_dense + n_labels) if n_labels > 0 else (0, n_dense)
+
+
+@compiled_part
 def node_loss(rule, sums, n_dense, n_labels):
     """The loss of a node with these integer sums."""
     code = rule.code
     loss = 0.0
+    first, last = label_range(n_dense, n_labels)
     if code == GINI:
-        if n_labels == 2:  # 2 a b / (a + b)
-            a = np.float64(sums[n_dense])
-            b = np.float64(sums[n_dense + 1])
+        if last - first == 2:  # 2 a b / (a + b)
+            a = np.float64(sums[first])
+            b = np.float64(sums[first + 1])
             return 2.0 * a * b / (a + b) if a + b > 0 else 0.0
         total = 0.0
         squares = 0.0
-        for k in range(n_dense, n_dense + n_labels):
+        for k in range(first, last):
             w = np.float64(sums[k])
             total += w
             squares += w * w
         return total - squares / total if total > 0 else 0.0
     if code == ENTROPY:
         total = 0.0
-        for k in range(n_dense, n_dense + n_labels):
+        for k in range(first, last):
             total += np.float64(sums[k])
-        for k in range(n_dense, n_dense + n_labels):
+        for k in range(first, last):
             w = np.float64(sums[k])
             if w > 0:
                 loss += w * np.log(total / w)
         return loss
     if code == EXPONENTIAL:
         for k in range(rule.n_outputs):
-            w = np.float64(sums[n_dense + k])
-            loss += np.sqrt(max(w * np.float64(sums[k] - sums[n_dense + k]), 0.0))
+            w = np.float64(sums[rule.n_outputs + k])
+            loss += np.sqrt(max(w * np.float64(sums[k] - sums[rule.n_outputs + k]), 0.0))
         return 2.0 * loss
     l2 = rule.constants[0]
     m = rule.n_outputs
@@ -125,7 +139,8 @@ def node_weight(rule, sums, n_dense, n_labels):
     code = rule.code
     total = 0.0
     if code == GINI or code == ENTROPY:
-        for k in range(n_dense, n_dense + n_labels):
+        first, last = label_range(n_dense, n_labels)
+        for k in range(first, last):
             total += np.float64(sums[k])
     elif code == EXPONENTIAL:
         for k in range(rule.n_outputs):
@@ -158,12 +173,13 @@ def profile(rule, sums, n_dense, n_labels, out):
         out[:] = 0.0
         return
     if code == GINI or code == ENTROPY:
-        for k in range(n_labels):
-            out[k] = np.float64(sums[n_dense + k]) / weight
+        first, last = label_range(n_dense, n_labels)
+        for k in range(first, last):
+            out[k - first] = np.float64(sums[k]) / weight
     elif code == EXPONENTIAL:
         for k in range(rule.n_outputs):
             total = np.float64(sums[k])
-            out[k] = (2.0 * np.float64(sums[n_dense + k]) - total) / total if total > 0 else 0.0
+            out[k] = (2.0 * np.float64(sums[rule.n_outputs + k]) - total) / total if total > 0 else 0.0
     else:
         m = rule.n_outputs
         for k in range(m):
@@ -174,6 +190,7 @@ def profile(rule, sums, n_dense, n_labels, out):
 
 
 @compiled_part
-def profile_size(code, n_outputs, n_labels):
+def profile_size(code, n_outputs, n_dense, n_labels):
     """The number of coordinates of a profile."""
-    return n_labels if code == GINI or code == ENTROPY else n_outputs
+    first, last = label_range(n_dense, n_labels)
+    return last - first if code == GINI or code == ENTROPY else n_outputs

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR
-from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, node_weight, signed_loss
+from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, label_range, node_weight, signed_loss
 
 MASK_WORDS = 4  # 256 categories
 SPLIT = [
@@ -175,7 +175,8 @@ def _may_split(grid, rule, limits, node, sums):
         return 0
     if rule.code == GINI or rule.code == ENTROPY:
         n_present = 0
-        for k in range(grid.n_dense, grid.n_dense + grid.n_labels):
+        first, last = label_range(grid.n_dense, grid.n_labels)
+        for k in range(first, last):
             n_present += sums[k] > 0
         return np.int64(n_present > 1)
     return 1

@@ -100,6 +100,6 @@ def prune_by_cost_complexity(
         for c, price in enumerate(candidates):
             smaller = _collapsed(other, other_at <= price * scale)
             said = smaller.sums[smaller.is_leaf].argmax(axis=1)[smaller.leaves_of(table)]
-            errors[c] += statistics.weight[test][said[test] != statistics.label[test]].sum()
+            errors[c] += statistics.missed(test, said[test])
     best = candidates[np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1]]
     return _collapsed(tree, collapsed_at <= best)

@@ -166,13 +166,18 @@ def row_keys(table: Table, label: Sequence[int]) -> list[int]:
 # ---- criteria ----------------------------------------------------------------------------------------------------------------------------
 
 
+def label_sums(sums: Sequence[int], n_dense: int, n_labels: int) -> Sequence[int]:
+    """The weights of labels: those behind the dense numbers, or the dense numbers where there are no labels."""
+    return sums[n_dense : n_dense + n_labels] if n_labels else sums[:n_dense]
+
+
 def node_loss(rule: Rule, sums: Sequence[int], n_dense: int, n_labels: int) -> float:
     """The loss of a node with these sums."""
-    labels = [float(w) for w in sums[n_dense : n_dense + n_labels]]
+    labels = [float(w) for w in label_sums(sums, n_dense, n_labels)]
     K = rule.n_outputs
     loss = 0.0
     if rule.code == GINI:
-        if n_labels == 2:  # in a form of its own: no difference of large numbers
+        if len(labels) == 2:  # in a form of its own: no difference of large numbers
             a, b = labels
             return 2.0 * a * b / (a + b) if a + b > 0 else 0.0
         weight = squares = 0.0
@@ -188,7 +193,7 @@ def node_loss(rule: Rule, sums: Sequence[int], n_dense: int, n_labels: int) -> f
         return loss
     if rule.code == EXPONENTIAL:
         for k in range(K):
-            inside, outside = sums[n_dense + k], sums[k] - sums[n_dense + k]
+            inside, outside = sums[K + k], sums[k] - sums[K + k]
             loss += math.sqrt(max(float(inside) * float(outside), 0.0))
         return 2.0 * loss
     for k in range(K):  # newton, least_squares
@@ -202,7 +207,7 @@ def node_weight(rule: Rule, sums: Sequence[int], n_dense: int, n_labels: int) ->
     """The weight of a node, the scale its gains are compared on."""
     K = rule.n_outputs
     if rule.code in (GINI, ENTROPY):
-        parts = sums[n_dense : n_dense + n_labels]
+        parts = label_sums(sums, n_dense, n_labels)
     elif rule.code == EXPONENTIAL:
         parts = sums[:K]
     elif rule.code == NEWTON:
@@ -229,14 +234,14 @@ def profile(rule: Rule, sums: Sequence[int], n_dense: int, n_labels: int) -> lis
     weight = node_weight(rule, sums, n_dense, n_labels)
     K = rule.n_outputs
     if rule.code in (GINI, ENTROPY):
-        return [float(w) / weight if weight > 0 else 0.0 for w in sums[n_dense : n_dense + n_labels]]
+        return [float(w) / weight if weight > 0 else 0.0 for w in label_sums(sums, n_dense, n_labels)]
     if weight <= 0:
         return [0.0] * K
     out = []
     for k in range(K):
         if rule.code == EXPONENTIAL:
             T = float(sums[k])
-            out.append((2.0 * float(sums[n_dense + k]) - T) / T if T > 0 else 0.0)
+            out.append((2.0 * float(sums[K + k]) - T) / T if T > 0 else 0.0)
         else:
             curvature = float(sums[K + k]) if rule.code == NEWTON else weight
             if rule.code != SHARED_SIGN:
@@ -508,7 +513,7 @@ def may_split(problem: Problem, node: Node) -> bool:
     if node.depth >= limits.max_depth or n < limits.min_split or n < 2 * limits.min_leaf:
         return False
     if problem.rule.code in (GINI, ENTROPY):
-        return sum(w > 0 for w in node.sums[problem.n_dense : problem.n_dense + problem.n_labels]) > 1
+        return sum(w > 0 for w in label_sums(node.sums, problem.n_dense, problem.n_labels)) > 1
     return True
 
 

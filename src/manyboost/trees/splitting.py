@@ -101,7 +101,7 @@ def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best):
 def order_categories(grid, rule, hist, order, n_used):
     """Sort ``order[:n_used]``, categories that hold rows, along the principal direction of their profiles."""
     size = grid.size
-    m = profile_size(rule.code, rule.n_outputs, grid.n_labels)
+    m = profile_size(rule.code, rule.n_outputs, grid.n_dense, grid.n_labels)
     profiles = np.zeros((n_used, m))
     weights = np.empty(n_used)
     mean = np.zeros(m)

@@ -63,6 +63,13 @@ class Statistics:
         """One non-negative number per row by which rows may be drawn: its label's weight, else the size of its dense part."""
         return self.weight if self.n_labels else np.abs(self.dense).sum(axis=1)
 
+    def missed(self, rows: NDArray[np.integer], said: NDArray[np.integer]) -> float:
+        """The weight of labels of these rows that is not at the labels said."""
+        if self.n_labels:
+            return float(self.weight[rows][said != self.label[rows]].sum())
+        weight = self.dense[rows]
+        return float((weight.sum(axis=1) - np.take_along_axis(weight, said[:, None], axis=1)[:, 0]).sum())
+
     def per_unit_weight(self) -> Statistics:
         """The statistics of rows drawn in proportion to their weight: the draw has used the weight up."""
         with np.errstate(invalid="ignore", divide="ignore"):
