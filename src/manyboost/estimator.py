@@ -35,7 +35,7 @@ from manyboost.parameters import (
     number,
 )
 from manyboost.progress import progress_of
-from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
+from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.trees.binning import MAX_BINS, Binning, Table, apply_bins, find_cuts, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits
@@ -171,8 +171,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """The state kept per row."""
         raise NotImplementedError
 
-    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Sequence[Problem]:
-        """The problems of a round."""
+    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Problems:
+        """The problems of a round, or groups of them of which the best is kept."""
         raise NotImplementedError
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
@@ -181,6 +181,10 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any:
         """The state after a round."""
+        raise NotImplementedError
+
+    def slope(self, task: Task, state: Any, gain: Gain) -> Slope:
+        """How steep the loss of each row is along the direction of a gain; asked where ``step`` answers with ``longest``."""
         raise NotImplementedError
 
     def link(self, columns: Floats) -> Floats:

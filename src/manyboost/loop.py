@@ -10,17 +10,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
+from manyboost.maths.steps import length_of_least_loss
+from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.rows import add_leaf_vectors, error_weight
 from manyboost.trees.binning import Binning, Table
-from manyboost.trees.exact_sums import sum_leaves
+from manyboost.trees.exact_sums import exact_total, sum_leaves
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import Grower, GrowthLimits, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
@@ -29,11 +31,12 @@ from manyboost.trees.sampling import draw_by_weight, draw_uniformly
 
 
 class Algorithm(Protocol):
-    """The four questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
+    """The questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
 
     def start(self, task: Task) -> Any: ...
-    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Sequence[Problem]: ...
+    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Problems: ...
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal: ...
+    def slope(self, task: Task, state: Any, gain: Gain) -> Slope: ...
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any: ...
     def loss(self, task: Task, state: Any) -> float: ...
     def enough(self, task: Task, loss: float) -> str | None: ...
@@ -166,6 +169,8 @@ class _Trees:
             sums = tree.sums[tree.is_leaf]  # grown on all rows on the fine grid: these are the exact sums
         else:
             sums = sum_leaves(summed, leaf, tree.n_leaves)
+        if problem.then is not None:
+            sums = np.hstack([sums, sum_leaves(problem.then(sums, leaf), leaf, tree.n_leaves)])
         # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
         said = tree.sums[tree.is_leaf] if statistics.n_labels else sums
         votes = said[:, statistics.n_dense :] if statistics.n_labels else said[:, summed.n_dense :]
@@ -225,27 +230,23 @@ def boost(
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
-        problems = list(algorithm.pose(task, state, round_generator(settings.seed, round_)))
-        gains, answers, refusals = [], [], []
-        solved = list(_solve(algorithm, task, trees, problems, round_))
-        any_split = any_split or any(tree.n_leaves > 1 for _, tree, _, _ in solved)
-        for problem, tree, leaf, answer in solved:
-            if isinstance(answer, Refusal):
-                refusals.append(answer.reason)
-                continue
-            vectors = settings.learning_rate * answer.vectors
-            grown.append((tree, vectors, problem.column, round_))
-            gains.append(Gain(problem, vectors, leaf))
-            answers.append(answer)
-            add_leaf_vectors(columns, vectors, leaf, problem.column)
-            if validation is not None and watched is not None:
-                add_leaf_vectors(watched, vectors, tree.leaves_of(validation.table), problem.column)
-        if not gains:
+        groups = _in_groups(algorithm.pose(task, state, round_generator(settings.seed, round_)))
+        made = [_solve(algorithm, task, state, trees, group, round_) for group in groups]
+        any_split = any_split or any(tree.n_leaves > 1 for group in made for tree in group.grown)
+        best = min(made, key=lambda group: group.loss, default=None)
+        if best is None or not best.gains:
+            refusals = [reason for group in made for reason in group.refusals]
             out.stop_reason = refusals[0] if refusals else "no problem was left to solve"
             break
-        state = algorithm.update(task, state, gains)
+        gains, answers, state = best.gains, best.answers, best.state
+        for gain, tree in zip(gains, best.kept, strict=True):
+            column = gain.problem.column
+            grown.append((tree, gain.vectors, column, round_))
+            add_leaf_vectors(columns, gain.vectors, gain.leaf, column)
+            if validation is not None and watched is not None:
+                add_leaf_vectors(watched, gain.vectors, tree.leaves_of(validation.table), column)
         row = {
-            "loss": algorithm.loss(task, state),
+            "loss": best.loss,
             "training_error": error_weight(scores(columns), task.y, task.weight),
             "validation_error": np.nan,
             "step": float(np.mean([answer.size for answer in answers])),
@@ -269,18 +270,74 @@ def boost(
     return out
 
 
-def _solve(
-    algorithm: Algorithm, task: Task, trees: _Trees, problems: Sequence[Problem], round_: int
+@dataclass
+class _Group:
+    """What the problems of a group came to; without gains its loss is infinite."""
+
+    state: Any
+    loss: float = np.inf
+    grown: list[Tree] = field(default_factory=list)
+    kept: list[Tree] = field(default_factory=list)
+    gains: list[Gain] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+
+
+def _in_groups(posed: Problems) -> list[list[Problem]]:
+    """Problems that are in no group are one."""
+    alone = [item for item in posed if isinstance(item, Problem)]
+    return [alone] if alone else [list(group) for group in posed if not isinstance(group, Problem)]
+
+
+def _solve(algorithm: Algorithm, task: Task, state: Any, trees: _Trees, problems: Sequence[Problem], round_: int) -> _Group:
+    """Grow a tree for each problem, ask what its leaves add, and what state that makes."""
+    out = _Group(state)
+    for problem, tree, leaf, answer in _answers(algorithm, task, state, trees, problems, round_):
+        out.grown.append(tree)
+        if isinstance(answer, Refusal):
+            out.refusals.append(answer.reason)
+            continue
+        out.kept.append(tree)
+        out.gains.append(Gain(problem, trees.settings.learning_rate * answer.vectors, leaf))
+        out.answers.append(answer)
+    if out.gains:
+        out.state = algorithm.update(task, state, out.gains)
+        out.loss = algorithm.loss(task, out.state)
+    return out
+
+
+def _answers(
+    algorithm: Algorithm, task: Task, state: Any, trees: _Trees, problems: Sequence[Problem], round_: int
 ) -> Iterator[tuple[Problem, Tree, NDArray[np.int32], Answer | Refusal]]:
-    """Grow a tree for each problem and ask what its leaves add. One that is refused, or has but one leaf, is drawn again."""
-    for at, (problem, (tree, leaf, leaves)) in enumerate(zip(problems, trees.grow_all(problems, round_), strict=True)):
+    """For each problem a tree and the answer to it. A tree that is refused, or has but one leaf, is drawn again."""
+
+    def ask(problem: Problem, leaf: NDArray[np.int32], leaves: Leaves) -> Answer | Refusal:
         answer = algorithm.step(task, problem, leaves)
+        if isinstance(answer, Refusal) or not answer.longest:
+            return answer
+        return _with_length(algorithm.slope(task, state, Gain(problem, answer.vectors, leaf)), answer)
+
+    for at, (problem, (tree, leaf, leaves)) in enumerate(zip(problems, trees.grow_all(problems, round_), strict=True)):
+        answer = ask(problem, leaf, leaves)
         for draw in range(1, trees.settings.n_draws):
             if tree.n_leaves > 1 and isinstance(answer, Answer):
                 break
             tree, leaf, leaves = trees.grow_again(problem, round_, at, draw)
-            answer = algorithm.step(task, problem, leaves)
+            answer = ask(problem, leaf, leaves)
         yield problem, tree, leaf, answer
+
+
+def _with_length(slope: Slope, answer: Answer) -> Answer | Refusal:
+    """The answer with its vectors as long as makes the loss least."""
+
+    def total(a: float) -> tuple[float, float]:
+        first, second = slope(a)
+        return (exact_total(first), exact_total(second)) if np.isfinite(first).all() and np.isfinite(second).all() else (np.inf, np.inf)
+
+    if total(0.0)[0] >= 0:
+        return Refusal("the loss does not fall along any tree")
+    a, clipped = length_of_least_loss(total, answer.longest)
+    return replace(answer, vectors=a * answer.vectors, size=a, clipped=clipped, longest=0.0)
 
 
 def round_generator(seed: int, round_: int) -> np.random.Generator:
@@ -319,17 +376,24 @@ def best_round(errors: Sequence[float], tol: float) -> int:
 
 def _replay(algorithm: Algorithm, task: Task, table: Table, validation: Validation | None, out: Boosted, seed: int, state: Any) -> Any:
     """Bring state and columns to where the forest ends, by the same operations that the earlier fit made."""
-    watched = [] if validation is None else list(out.forest.replay(validation.table))
-    gains: list[Gain] = []
-    problems: dict[int, Problem] = {}
-    current = -1
-    for at, (round_, column, vectors, leaf) in enumerate(out.forest.replay(table)):
-        if round_ != current:
-            state = algorithm.update(task, state, gains) if gains else state
-            gains, current = [], round_
-            problems = {problem.column: problem for problem in algorithm.pose(task, state, round_generator(seed, round_))}
-        gains.append(Gain(problems[column], vectors, leaf))
-        add_leaf_vectors(out.columns, vectors, leaf, column)
-        if out.validation_columns is not None:
-            add_leaf_vectors(out.validation_columns, vectors, watched[at][3], column)
-    return algorithm.update(task, state, gains) if gains else state
+    if validation is not None and out.validation_columns is not None:
+        for _, column, vectors, leaf in out.forest.replay(validation.table):
+            add_leaf_vectors(out.validation_columns, vectors, leaf, column)
+    for round_, members in groupby(out.forest.replay(table), key=lambda member: member[0]):
+        made = list(members)
+        groups = _in_groups(algorithm.pose(task, state, round_generator(seed, round_)))
+        problems = _problems_of(groups, [(column, vectors.shape[1]) for _, column, vectors, _ in made])
+        gains = [Gain(problem, vectors, leaf) for problem, (_, _, vectors, leaf) in zip(problems, made, strict=True)]
+        for gain in gains:
+            add_leaf_vectors(out.columns, gain.vectors, gain.leaf, gain.problem.column)
+        state = algorithm.update(task, state, gains)
+    return state
+
+
+def _problems_of(groups: Sequence[Sequence[Problem]], places: Sequence[tuple[int, int]]) -> list[Problem]:
+    """The problems, of the first group that has them all, whose trees add to these columns: first column and width."""
+    for group in groups:
+        found = [next((one for one in group if one.column == at and one.width in (0, width)), None) for at, width in places]
+        if None not in found:
+            return [problem for problem in found if problem is not None]
+    raise ValueError("warm_start: the trees at hand are not those of these parameters; use warm_start=False to start anew.")

@@ -7,12 +7,17 @@ An algorithm answers four questions and nothing else is in its file:
     step(task, problem, leaves)        -> what each leaf adds to the columns of scores, seeing sums of leaves only
     update(task, state, gains)         -> the new state
 
+``pose`` may also answer with groups of problems, of which the loop keeps the one after which the loss is least. Where a step has no closed
+form, ``step`` gives a direction, and a fifth question, ``slope(task, state, gain)``, how steep the loss of each row is along it: the loop
+sums these and finds the length.
+
 The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
 file gives the same model on any number of threads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +73,9 @@ class Problem:
     leaf_statistics : what to sum at the leaves, where it differs from ``statistics``
     column : the first column of scores that the leaves add to
     tag : what the algorithm wants to know of the problem again in ``step`` and ``update``
+    width : how many columns the leaves add to. Needed only of problems that share their first column with another of the same round
+    then : statistics to sum at the leaves in a second pass, from the sums of the first (L, S) and the leaf of each row; the sums that
+        ``step`` sees are those of both passes side by side
     """
 
     statistics: Statistics
@@ -75,6 +83,8 @@ class Problem:
     leaf_statistics: Statistics | None = None
     column: int = 0
     tag: Any = None
+    width: int = 0
+    then: Callable[[Floats, NDArray[np.int32]], Statistics] | None = None
 
     @property
     def summed(self) -> Statistics:
@@ -105,12 +115,20 @@ class Answer:
     size : the step, for the history
     clipped : a step without a finite optimum was cut off
     stop : a reason to stop after this round, or None
+    longest : where positive, the vectors are only a direction: the loop multiplies them by the length, up to this one, at which the
+        algorithm's ``slope`` says that the loss is least
     """
 
     vectors: Floats
     size: float
     clipped: bool = False
     stop: str | None = None
+    longest: float = 0.0
+
+
+# the slope and the curvature of each row's loss, (n,) each, at a length along a direction
+Slope = Callable[[float], tuple[Floats, Floats]]
+Problems = Sequence[Problem] | Sequence[Sequence[Problem]]
 
 
 @dataclass(frozen=True)
