@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.estimator import BoostingClassifier
+from manyboost.loop import _in_groups, _with_length
 from manyboost.protocol import Answer, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.exact_sums import sum_leaves
 
@@ -55,18 +56,29 @@ def drive(
     state, rng = algorithm.start(task), np.random.default_rng(0)
     for response in responses:
         leaf = np.asarray(response).astype(np.int32)
-        answers, gains = [], []
-        for problem in algorithm.pose(task, state, rng):
-            sums = sum_leaves(problem.summed, leaf, n_leaves)
-            answer = algorithm.step(task, problem, Leaves(sums, labels(problem, sums)))
-            if isinstance(answer, Refusal):
-                continue
-            answers.append(answer)
-            gains.append(Gain(problem, answer.vectors, leaf))
-            columns[:, problem.column : problem.column + answer.vectors.shape[1]] += answer.vectors[leaf]
-        if not gains:
+        made = []
+        for group in _in_groups(algorithm.pose(task, state, rng)):
+            answers, gains = [], []
+            for problem in group:
+                sums = sum_leaves(problem.summed, leaf, n_leaves)
+                if problem.then is not None:
+                    sums = np.hstack([sums, sum_leaves(problem.then(sums, leaf), leaf, n_leaves)])
+                answer = algorithm.step(task, problem, Leaves(sums, labels(problem, sums)))
+                if isinstance(answer, Answer) and answer.longest:
+                    answer = _with_length(algorithm.slope(task, state, Gain(problem, answer.vectors, leaf)), answer)
+                if isinstance(answer, Refusal):
+                    continue
+                answers.append(answer)
+                gains.append(Gain(problem, answer.vectors, leaf))
+            if gains:
+                after = algorithm.update(task, state, gains)
+                made.append((algorithm.loss(task, after), answers, gains, after))
+        if not made:
             return
-        state = algorithm.update(task, state, gains)
+        _, answers, gains, state = min(made, key=lambda group: group[0])
+        for gain in gains:
+            column = gain.problem.column
+            columns[:, column : column + gain.vectors.shape[1]] += gain.vectors[leaf]
         yield Round(answers, columns.copy(), columns.copy() if decoder is None else columns @ decoder, state)
 
 

@@ -220,7 +220,8 @@ def test_order_of_categories(criterion):
         categories = rng.integers(0, min(case.table.n_rows, 30), case.table.n_rows).tolist()
         hist = [reference.total((problem.amounts[i] for i, c in enumerate(categories) if c == b), problem.size) for b in range(30)]
         used = [b for b in range(30) if any(hist[b])]
-        grid = to_grid(case.statistics, False)[0]._replace(size=problem.size, counted=problem.counted)
+        pairs = criterion == "pair_of_classes"
+        grid = to_grid(case.statistics, False, pairs=pairs)[0]._replace(size=problem.size, counted=problem.counted)
         order = np.array(used + [0] * (30 - len(used)))
         if len(used) > 1:
             call_order_categories(grid, problem.rule, np.array(hist, np.int64).ravel(), order, len(used))

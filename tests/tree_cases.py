@@ -17,12 +17,13 @@ from manyboost.trees.criteria import (
     exponential,
     least_squares,
     newton,
+    pair_of_classes,
     shared_sign,
 )
 from manyboost.trees.growing import Grower, GrowthLimits, Tree
 from manyboost.trees.statistics import Statistics
 
-CRITERIA = ("gini", "entropy", "exponential", "newton", "least_squares", "shared_sign")
+CRITERIA = ("gini", "entropy", "exponential", "newton", "least_squares", "shared_sign", "pair_of_classes")
 # all a tree is, but for the place its histogram had
 FIELDS = ("start", "end", "depth", "left", "right", "sign", "gain", "feature", "bin", "missing_left", "mask")
 
@@ -114,6 +115,12 @@ def problem(rng: np.random.Generator, X: NDArray[np.float64], name: str) -> tupl
         if rng.random() < 0.25:  # the columns of a code, any number of which are for
             return Statistics.of_rows(np.hstack([weight, weight * rng.integers(0, 2, (n, K))])), exponential(K)
         return Statistics.of_both(weight, label, weight[np.arange(n), label], K), exponential(K)
+    if name == "pair_of_classes":
+        K = max(K, 2)
+        label, weight = answers(rng, X, K), positive(rng, n)
+        p = rng.dirichlet(np.full(K, rng.choice([0.2, 1.0, 10.0])), n)
+        p[rng.random(n) < 0.1] = np.eye(K)[0]  # sure of a class
+        return Statistics.of_both(weight[:, None] * p, label, weight, K), pair_of_classes(float(rng.choice([0.0, 0.5])))
     sign = 2.0 * answers(rng, X, 2)[:, None] - 1.0
     if name == "newton":
         m = int(rng.integers(1, 4))

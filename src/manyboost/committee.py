@@ -17,10 +17,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows
+from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import add_leaf_vectors, mixed
-from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.random_numbers import seed_of, words_of
 from manyboost.trees.sampling import draw_by_weight, draw_uniformly
 from manyboost.trees.statistics import Statistics
@@ -239,10 +238,10 @@ class ClassifierLearner:
         X, n = self.rows.X, len(self.rows.keys)
         if member.says_shares:
             shares, leaf = member.shares(X), np.arange(n, dtype=np.int32)
-            return Grown(member, leaf, Leaves(sum_leaves(problem.summed, leaf, n), shares.argmax(axis=1), shares))
+            return Grown(member, leaf, Leaves(sums_of_leaves(problem, leaf, n), shares.argmax(axis=1), shares))
         leaf = member.labels(X)
         member = Fitted(member.fitted, member.n_labels, member.only, False, len(np.unique(leaf)))
-        return Grown(member, leaf, Leaves(sum_leaves(problem.summed, leaf, member.n_labels), np.arange(member.n_labels)))
+        return Grown(member, leaf, Leaves(sums_of_leaves(problem, leaf, member.n_labels), np.arange(member.n_labels)))
 
 
 class _NoLabels(Exception):

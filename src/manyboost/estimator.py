@@ -38,7 +38,7 @@ from manyboost.parameters import (
     number,
 )
 from manyboost.progress import progress_of
-from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
+from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.tree_learner import BinnedRows
 from manyboost.trees.binning import MAX_BINS, Binning, find_cuts
 from manyboost.trees.growing import GrowthLimits
@@ -194,8 +194,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """The state kept per row."""
         raise NotImplementedError
 
-    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Sequence[Problem]:
-        """The problems of a round."""
+    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Problems:
+        """The problems of a round, or groups of them of which the best is kept."""
         raise NotImplementedError
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
@@ -204,6 +204,10 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any:
         """The state after a round."""
+        raise NotImplementedError
+
+    def slope(self, task: Task, state: Any, gain: Gain) -> Slope:
+        """How steep the loss of each row is along the direction of a gain; asked where ``step`` answers with ``longest``."""
         raise NotImplementedError
 
     def link(self, columns: Floats) -> Floats:

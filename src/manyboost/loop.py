@@ -11,23 +11,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
+from manyboost.maths.steps import length_of_least_loss
+from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.rows import add_leaf_vectors, error_weight, mixed
+from manyboost.trees.exact_sums import exact_total, sum_leaves
 from manyboost.trees.growing import GrowthLimits
 
 
 class Algorithm(Protocol):
-    """The four questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
+    """The questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
 
     def start(self, task: Task) -> Any: ...
-    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Sequence[Problem]: ...
+    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Problems: ...
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal: ...
+    def slope(self, task: Task, state: Any, gain: Gain) -> Slope: ...
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any: ...
     def loss(self, task: Task, state: Any) -> float: ...
     def enough(self, task: Task, loss: float) -> str | None: ...
@@ -210,32 +214,27 @@ def boost(
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
-        problems = list(algorithm.pose(task, state, round_generator(settings.seed, round_)))
-        gains, answers, refusals = [], [], []
-        solved = list(_solve(algorithm, task, learner, problems, round_))
-        any_split = any_split or any(found.member.n_leaves > 1 for _, found, _ in solved)
-        for problem, found, answer in solved:
-            if isinstance(answer, Refusal):
-                refusals.append(answer.reason)
-                continue
-            vectors = _kept(answer, found.leaves, settings.learning_rate)
-            grown.append((found.member, vectors, problem.column, round_))
-            added = vectors if found.leaves.shares is None else mixed(found.leaves.shares, vectors)
-            gains.append(Gain(problem, added, found.leaf))
-            answers.append(answer)
-            add_leaf_vectors(columns, added, found.leaf, problem.column)
-            if validation is not None and watched is not None:
-                add_leaf_vectors(watched, *validation.rows.respond(found.member, vectors), problem.column)
-        if not gains:
+        groups = _in_groups(algorithm.pose(task, state, round_generator(settings.seed, round_)))
+        made = [_solve(algorithm, task, state, learner, group, round_, settings.learning_rate) for group in groups]
+        any_split = any_split or any(found.member.n_leaves > 1 for group in made for found in group.grown)
+        best = min(made, key=lambda group: group.loss, default=None)
+        if best is None or not best.gains:
+            refusals = [reason for group in made for reason in group.refusals]
             out.stop_reason = refusals[0] if refusals else "no problem was left to solve"
             break
-        state = algorithm.update(task, state, gains)
+        answers, state = best.answers, best.state
+        for gain, (member, vectors) in zip(best.gains, best.kept, strict=True):
+            column = gain.problem.column
+            grown.append((member, vectors, column, round_))
+            add_leaf_vectors(columns, gain.vectors, gain.leaf, column)
+            if validation is not None and watched is not None:
+                add_leaf_vectors(watched, *validation.rows.respond(member, vectors), column)
         row = {
-            "loss": algorithm.loss(task, state),
+            "loss": best.loss,
             "training_error": error_weight(scores(columns), task.y, task.weight),
             "validation_error": np.nan,
             "step": float(np.mean([answer.size for answer in answers])),
-            "n_trees": float(len(gains)),
+            "n_trees": float(len(best.gains)),
             "n_clipped": float(sum(answer.clipped for answer in answers)),
             "seconds": time.perf_counter() - began,
         }
@@ -255,6 +254,74 @@ def boost(
     return out
 
 
+def sums_of_leaves(problem: Problem, leaf: NDArray[np.int32], n_leaves: int, known: Floats | None = None) -> Floats:
+    """What ``step`` sees: the sums of the leaf statistics, which may be known, and of a second pass where the problem wants one."""
+    sums = sum_leaves(problem.summed, leaf, n_leaves) if known is None else known
+    if problem.then is None:
+        return sums
+    return np.hstack([sums, sum_leaves(problem.then(sums, leaf), leaf, n_leaves)])
+
+
+@dataclass
+class _Group:
+    """What the problems of a group came to; without gains its loss is infinite."""
+
+    state: Any
+    loss: float = np.inf
+    grown: list[Grown] = field(default_factory=list)
+    kept: list[tuple[Any, Floats]] = field(default_factory=list)  # members and what is stored of their answers
+    gains: list[Gain] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+
+
+def _in_groups(posed: Problems) -> list[list[Problem]]:
+    """Problems that are in no group are one."""
+    alone = [item for item in posed if isinstance(item, Problem)]
+    return [alone] if alone else [list(group) for group in posed if not isinstance(group, Problem)]
+
+
+def _solve(
+    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int, learning_rate: float
+) -> _Group:
+    """Make a member for each problem, ask what its leaves add, and what state that makes."""
+    out = _Group(state)
+    for problem, found, answer in _answers(algorithm, task, state, learner, problems, round_):
+        out.grown.append(found)
+        if isinstance(answer, Refusal):
+            out.refusals.append(answer.reason)
+            continue
+        vectors = _kept(answer, found.leaves, learning_rate)
+        out.kept.append((found.member, vectors))
+        out.gains.append(Gain(problem, vectors if found.leaves.shares is None else mixed(found.leaves.shares, vectors), found.leaf))
+        out.answers.append(answer)
+    if out.gains:
+        out.state = algorithm.update(task, state, out.gains)
+        out.loss = algorithm.loss(task, out.state)
+    return out
+
+
+def _answers(
+    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int
+) -> Iterator[tuple[Problem, Grown, Answer | Refusal]]:
+    """For each problem a member and the answer to it. One that is refused, or has but one leaf, is made again."""
+
+    def ask(problem: Problem, found: Grown) -> Answer | Refusal:
+        answer = algorithm.step(task, problem, found.leaves)
+        if isinstance(answer, Refusal) or not answer.longest:
+            return answer
+        return _with_length(algorithm.slope(task, state, Gain(problem, answer.vectors, found.leaf)), answer)
+
+    for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
+        answer = ask(problem, found)
+        for draw in range(1, learner.n_draws):
+            if found.member.n_leaves > 1 and isinstance(answer, Answer):
+                break
+            found = learner.grow_again(problem, round_, at, draw)
+            answer = ask(problem, found)
+        yield problem, found, answer
+
+
 def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
     """What is stored of a member: the vector of each leaf; of one that says shares of labels, the vector of each label."""
     if leaves.shares is None:
@@ -262,18 +329,17 @@ def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
     return learning_rate * (answer.size * np.eye(leaves.shares.shape[1]) if answer.of_label is None else answer.of_label)
 
 
-def _solve(
-    algorithm: Algorithm, task: Task, learner: Learner, problems: Sequence[Problem], round_: int
-) -> Iterator[tuple[Problem, Grown, Answer | Refusal]]:
-    """Make a member for each problem and ask what its leaves add. One that is refused, or has but one leaf, is made again."""
-    for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
-        answer = algorithm.step(task, problem, found.leaves)
-        for draw in range(1, learner.n_draws):
-            if found.member.n_leaves > 1 and isinstance(answer, Answer):
-                break
-            found = learner.grow_again(problem, round_, at, draw)
-            answer = algorithm.step(task, problem, found.leaves)
-        yield problem, found, answer
+def _with_length(slope: Slope, answer: Answer) -> Answer | Refusal:
+    """The answer with its vectors as long as makes the loss least."""
+
+    def total(a: float) -> tuple[float, float]:
+        first, second = slope(a)
+        return (exact_total(first), exact_total(second)) if np.isfinite(first).all() and np.isfinite(second).all() else (np.inf, np.inf)
+
+    if total(0.0)[0] >= 0:
+        return Refusal("the loss does not fall along any tree")
+    a, clipped = length_of_least_loss(total, answer.longest)
+    return replace(answer, vectors=a * answer.vectors, size=a, clipped=clipped, longest=0.0)
 
 
 def round_generator(seed: int, round_: int) -> np.random.Generator:
@@ -312,17 +378,24 @@ def best_round(errors: Sequence[float], tol: float) -> int:
 
 def _replay(algorithm: Algorithm, task: Task, rows: Rows, validation: Validation | None, out: Boosted, seed: int, state: Any) -> Any:
     """Bring state and columns to where the members end, by the same operations that the earlier fit made."""
-    watched = [] if validation is None else list(validation.rows.replay(out.ensemble))
-    gains: list[Gain] = []
-    problems: dict[int, Problem] = {}
-    current = -1
-    for at, (round_, column, vectors, leaf) in enumerate(rows.replay(out.ensemble)):
-        if round_ != current:
-            state = algorithm.update(task, state, gains) if gains else state
-            gains, current = [], round_
-            problems = {problem.column: problem for problem in algorithm.pose(task, state, round_generator(seed, round_))}
-        gains.append(Gain(problems[column], vectors, leaf))
-        add_leaf_vectors(out.columns, vectors, leaf, column)
-        if out.validation_columns is not None:
-            add_leaf_vectors(out.validation_columns, watched[at][2], watched[at][3], column)
-    return algorithm.update(task, state, gains) if gains else state
+    if validation is not None and out.validation_columns is not None:
+        for _, column, vectors, leaf in validation.rows.replay(out.ensemble):
+            add_leaf_vectors(out.validation_columns, vectors, leaf, column)
+    for round_, members in groupby(rows.replay(out.ensemble), key=lambda member: member[0]):
+        made = list(members)
+        groups = _in_groups(algorithm.pose(task, state, round_generator(seed, round_)))
+        problems = _problems_of(groups, [(column, vectors.shape[1]) for _, column, vectors, _ in made])
+        gains = [Gain(problem, vectors, leaf) for problem, (_, _, vectors, leaf) in zip(problems, made, strict=True)]
+        for gain in gains:
+            add_leaf_vectors(out.columns, gain.vectors, gain.leaf, gain.problem.column)
+        state = algorithm.update(task, state, gains)
+    return state
+
+
+def _problems_of(groups: Sequence[Sequence[Problem]], places: Sequence[tuple[int, int]]) -> list[Problem]:
+    """The problems, of the first group that has them all, whose members add to these columns: first column and width."""
+    for group in groups:
+        found = [next((one for one in group if one.column == at and one.width in (0, width)), None) for at, width in places]
+        if None not in found:
+            return [problem for problem in found if problem is not None]
+    raise ValueError("warm_start: the trees at hand are not those of these parameters; use warm_start=False to start anew.")

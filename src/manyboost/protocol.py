@@ -7,13 +7,17 @@ An algorithm answers four questions and nothing else is in its file:
     step(task, problem, leaves)        -> what each leaf adds to the columns of scores, seeing sums of leaves only
     update(task, state, gains)         -> the new state
 
+``pose`` may also answer with groups of problems, of which the loop keeps the one after which the loss is least. Where a step has no closed
+form, ``step`` gives a direction, and a fifth question, ``slope(task, state, gain)``, how steep the loss of each row is along it: the loop
+sums these and finds the length.
+
 The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
 file gives the same model on any number of threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +78,9 @@ class Problem:
     rewards : for learners that know labels only, where the criterion is none of labels: a way to the (n, K) rewards of saying each label,
         none negative. With a cost A of each label they are ``max_m A_m - A`` (Bylander's transformation).
     shares : the algorithm can use a learner's shares of the labels instead of one label
+    width : how many columns the leaves add to. Needed only of problems that share their first column with another of the same round
+    then : statistics to sum at the leaves in a second pass, from the sums of the first (L, S) and the leaf of each row; the sums that
+        ``step`` sees are those of both passes side by side
     """
 
     statistics: Statistics
@@ -83,6 +90,8 @@ class Problem:
     tag: Any = None
     rewards: Callable[[], Floats] | None = None
     shares: bool = False
+    width: int = 0
+    then: Callable[[Floats, NDArray[np.int32]], Statistics] | None = None
 
     @property
     def summed(self) -> Statistics:
@@ -118,6 +127,8 @@ class Answer:
     stop : a reason to stop after this round, or None
     of_label : (K, width) where the learner says shares of the labels: what one that is sure of a label adds, so that the vectors are
         ``shares @ of_label``. None is ``size`` times the label's own column.
+    longest : where positive, the vectors are only a direction: the loop multiplies them by the length, up to this one, at which the
+        algorithm's ``slope`` says that the loss is least
     """
 
     vectors: Floats
@@ -125,6 +136,12 @@ class Answer:
     clipped: bool = False
     stop: str | None = None
     of_label: Floats | None = None
+    longest: float = 0.0
+
+
+# the slope and the curvature of each row's loss, (n,) each, at a length along a direction
+Slope = Callable[[float], tuple[Floats, Floats]]
+Problems = Sequence[Problem] | Sequence[Sequence[Problem]]
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows
+from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
-from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import Grower, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
@@ -115,15 +114,13 @@ class TreeLearner:
 
                 tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
             leaf = tree.leaves_of(self.table)
-        summed = problem.summed
-        if problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None:
-            sums = tree.sums[tree.is_leaf]  # grown on all rows on the fine grid: these are the exact sums
-        else:
-            sums = sum_leaves(summed, leaf, tree.n_leaves)
+        # grown on all rows on the fine grid, a tree has the exact sums itself
+        exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
+        sums = sums_of_leaves(problem, leaf, tree.n_leaves, tree.sums[tree.is_leaf] if exact else None)
         # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
         if statistics.n_labels or problem.criterion.of_labels:
             votes = tree.sums[tree.is_leaf][:, statistics.n_dense if statistics.n_labels else 0 :]
         else:
-            votes = sums[:, summed.n_dense :]
+            votes = sums[:, problem.summed.n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
         return Grown(tree, leaf, Leaves(sums, label))

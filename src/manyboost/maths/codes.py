@@ -57,6 +57,21 @@ def separator_codes(masks: Masks) -> Floats:
     return np.asarray(np.where(masks, 1.0 / s, -1.0 / (masks.shape[1] - s)))
 
 
+def centring(K: int) -> Floats:
+    """What takes the mean of K scores off each of them."""
+    return np.eye(K) - 1 / K
+
+
+def simplex(K: int) -> Floats:
+    """K unit vectors of R^{K-1}, a row each, with the same angle between any two: they sum to zero."""
+    s = np.zeros((K, K - 1))
+    for j in range(K - 1):  # the j-th coordinate parts class j from those behind it
+        rest = K - 1 - j
+        s[j, j] = np.sqrt(K * rest / ((K - 1) * (rest + 1)))
+        s[j + 1 :, j] = -s[j, j] / rest
+    return s
+
+
 def one_vs_all(K: int) -> Floats:
     """2I - J: a column for each class against the others; one column for two classes."""
     return (2 * np.eye(K) - 1)[:, : K if K > 2 else 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ Floats = NDArray[np.float64]
 KAPPA = 1e-6  # errors below this count as none, and above one minus this as all
 MAX_STEP = 0.5 * float(np.log((1 - KAPPA) / KAPPA))  # half the log-odds of such an error
 NO_EDGE = 1e-12  # edges below this are roundings of none
+MAX_TRIES = 200
 
 
 def half_log_odds(right: Floats, wrong: Floats, smoothing: float | Floats = 0.0) -> Floats:
@@ -81,3 +83,40 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
     if low == high or slope(low) == 0:
         return low, False
     return float(brentq(slope, low, high, xtol=1e-15, rtol=4 * np.finfo(float).eps)), False
+
+
+def length_of_least_loss(slope: Callable[[float], tuple[float, float]], longest: float) -> tuple[float, bool]:
+    """Where in (0, longest] a rising slope vanishes, and whether it was cut off because it does not: Newton, kept in by bisection.
+
+    ``slope(a)`` is the first and the second derivative at a; the first is negative at 0. Where the loss grows too large for a number its
+    slope is as good as infinite.
+    """
+
+    def at(a: float) -> tuple[float, float]:
+        first, second = slope(a)
+        return (first, second) if math.isfinite(first) and math.isfinite(second) else (math.inf, math.inf)
+
+    low, high = 0.0, math.inf
+    first, second = scale, _ = at(0.0)
+    a = 0.0
+    for _ in range(MAX_TRIES):
+        newton = a - first / second if 0 < second < math.inf else math.inf
+        if low < newton < high and newton <= 2 * low + 1.0:
+            following = newton
+        else:  # too far, or nowhere: towards the bound that is known
+            following = min(2 * low + 1.0, longest) if high == math.inf else (low + high) / 2
+        if following >= longest and high == math.inf:
+            following = longest
+        if following in (low, high):
+            break
+        a = following
+        first, second = at(a)
+        if first >= 0:
+            high = a
+        elif a == longest:
+            return longest, True
+        else:
+            low = a
+        if abs(first) <= 1e-12 * abs(scale) or high - low <= 1e-14 * high:
+            break
+    return a, False

@@ -10,11 +10,14 @@ A tree is grown so that the total of the losses of its leaves falls fastest. Eac
     newton                     g_1..g_m, then h_1..h_m                       - sum_k g_k^2 / (h_k + l2)
     least_squares              g_1..g_m, then one h                          - sum_k g_k^2 / (h + l2)
     shared_sign (REBEL)        D_1..D_K, then W                              sum_k sqrt(T_k^2 - D_k^2), D over the whole tree
+    pair_of_classes (AOSO)     q_1..q_K = w p, then w_k, weight of class k   - (g_r - g_s)^2 / h_rs for the node's own pair (r, s)
 
 Label weights are those of rows with a label, or, where rows have none, the dense numbers: then a row may speak for several labels, as when
 each label has its own reward. Likewise the w_k of Z may be labels or, as for the columns of a code, m dense numbers behind the m totals.
-Z is that of Schapire and Singer (1999). The last is no sum over leaves: every leaf says +1 or -1, one vector of K coefficients is
-shared by all, and D is the signed sum over all leaves; the grower carries it (see :mod:`manyboost.trees.growing`).
+Z is that of Schapire and Singer (1999). The one of REBEL is no sum over leaves: every leaf says +1 or -1, one vector of K coefficients is
+shared by all, and D is the signed sum over all leaves; the grower carries it (see :mod:`manyboost.trees.growing`). In the last each node
+looks at the classes through one pair of its own: the grower brings the rows' statistics down to that pair's two, and from there on it is
+newton with one output (see :func:`manyboost.trees.nodes.look_through_best_pair`).
 
 Losses are taken of the integer sums, in one fixed order. All are homogeneous of degree one, so the unit of the grid does not matter;
 constants (``l2``, ``T_k``) are given in the unit of the statistics.
@@ -30,7 +33,7 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled_part
 
-GINI, ENTROPY, EXPONENTIAL, NEWTON, LEAST_SQUARES, SHARED_SIGN = range(6)
+GINI, ENTROPY, EXPONENTIAL, NEWTON, LEAST_SQUARES, SHARED_SIGN, PAIR_OF_CLASSES = range(7)
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ def shared_sign(totals: NDArray[np.float64]) -> Criterion:
     return Criterion(SHARED_SIGN, len(totals), tuple(float(total) for total in totals))
 
 
+def pair_of_classes(l2: float = 0.0) -> Criterion:
+    """AOSO's: Newton's decrease when the score of one class is raised and that of another lowered, the best pair chosen for each node."""
+    return Criterion(PAIR_OF_CLASSES, 1, (l2,))
+
+
 class Rule(NamedTuple):
     """A criterion as the kernels see it: constants in units of the grid."""
 
@@ -81,7 +89,8 @@ class Rule(NamedTuple):
     @classmethod
     def on_grid(cls, criterion: Criterion, exponent: int) -> Rule:
         constants = np.array(criterion.constants or (0.0,), np.float64)
-        return cls(criterion.code, criterion.n_outputs, np.ldexp(constants, exponent))
+        code = NEWTON if criterion.code == PAIR_OF_CLASSES else criterion.code  # of the two statistics of the node's pair
+        return cls(code, criterion.n_outputs, np.ldexp(constants, exponent))
 
 
 @compiled_part

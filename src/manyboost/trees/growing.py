@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Table
-from manyboost.trees.criteria import Criterion, Rule, node_weight
+from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule, node_weight
 from manyboost.trees.exact_sums import coarse_exponent, fine_exponent, on_coarse_grid, on_fine_grid
 from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.nodes import (
@@ -213,15 +213,24 @@ class Tree:
         return leaf
 
 
-def to_grid(statistics: Statistics, random: bool, rows: NDArray[np.int32] | None = None) -> tuple[Grid, int]:
-    """The statistics as integers, and the exponent of their grid, whose sums over ``rows`` (or all rows) fit into 62 bits."""
+def to_grid(statistics: Statistics, random: bool, rows: NDArray[np.int32] | None = None, *, pairs: bool = False) -> tuple[Grid, int]:
+    """The statistics as integers, and the exponent of their grid, whose sums over ``rows`` (or all rows) fit into 62 bits.
+
+    With ``pairs`` they stay behind the two of a node's pair of classes, of which the first may be twice the weight of a row.
+    """
     parts = statistics.dense, statistics.weight
-    exponent = coarse_exponent(*parts) if random else fine_exponent(*parts)
+    exponent = coarse_exponent(*parts) - pairs if random else fine_exponent(*parts)
     if rows is not None and not random:  # the total of all rows has 62 bits: copies of a row need room
         exponent -= int(np.bincount(rows).max() - 1).bit_length()
     rounded: Any = on_coarse_grid if random else on_fine_grid
     dense, weight = (rounded(part, exponent) for part in parts)
-    grid = Grid(dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False)
+    no_label, nothing = np.empty(0, np.uint16), np.empty(0, weight.dtype)
+    if pairs:
+        two = np.zeros((statistics.n_rows, 2), dense.dtype)
+        return Grid(two, no_label, nothing, 2, 0, 2, False, dense, statistics.label, weight), exponent
+    grid = Grid(
+        dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False, dense[:0], no_label, nothing
+    )
     return grid, exponent
 
 
@@ -250,10 +259,11 @@ class Grower:
             held = self._memory[name] = np.empty(size, dtype)
         return held[:size].reshape(shape)
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, rows: NDArray[np.int32]) -> Growth:
+    def _growth(self, limits: Limits, size: int, n_outputs: int, rows: NDArray[np.int32], keep: bool) -> Growth:
+        """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's."""
         n = 2 * limits.max_leaves - 1
         n_slots = 0
-        if not self.limits.random and limits.max_depth > 1:
+        if keep and not self.limits.random and limits.max_depth > 1:
             kept = max(2, HISTOGRAM_BUDGET // (8 * size * self._n_bins))
             n_slots = min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves, kept)
         return Growth(
@@ -298,7 +308,8 @@ class Grower:
         With ``leaves=False`` the second is not worth looking at: a tree that will be pruned has other leaves.
         """
         table, whole = self.table, rows is None
-        grid, exponent = to_grid(statistics, self.limits.random, rows)
+        pairs = criterion.code == PAIR_OF_CLASSES
+        grid, exponent = to_grid(statistics, self.limits.random, rows, pairs=pairs)
         rows = np.arange(table.n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
         rule = Rule.on_grid(criterion, exponent)
         total_weight = 0.0
@@ -307,7 +318,7 @@ class Grower:
         limits = self.limits.on(len(rows), total_weight, seed)
         if limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        growth = self._growth(limits, grid.size, rule.n_outputs, rows)
+        growth = self._growth(limits, grid.size, rule.n_outputs, rows, keep=not pairs)
         leaf = np.empty(table.n_rows, np.int32)
         shared = self.n_threads > 1 and len(rows) * table.n_features >= THREAD_WORK
         context = table, grid, rule, limits, growth

@@ -45,6 +45,9 @@ class Grid(NamedTuple):
     n_labels: int
     size: int  # sums of a node, the count of rows last if it is kept
     counted: bool
+    shares: NDArray[np.signedinteger]  # (n, K) for pair_of_classes: w p of each class, the row's class and w; else empty
+    classes: NDArray[np.uint16]
+    weights: NDArray[np.signedinteger]
 
 
 class Limits(NamedTuple):
@@ -122,6 +125,49 @@ def sum_rows(grid, rows, start, end, sums):
             sums[grid.n_dense + grid.label[i]] += grid.weight[i]
     if grid.counted:
         sums[grid.size - 1] = end - start
+
+
+@compiled_part
+def _curvature_of_pair(q, other, w):
+    """``w (p (1-p) + p' (1-p') + 2 p p')`` of a row for q = w p and other = w p', as a whole number."""
+    d = np.float64(q - other)
+    return np.int64(np.rint(np.float64(q) + np.float64(other) - d * d / np.float64(w))) if w > 0 else np.int64(0)
+
+
+@compiled_part
+def look_through_best_pair(grid, rows, start, end):
+    """Set the dense statistics of a node's rows to gradient and curvature of its best pair of classes (AOSO's two-step choice)."""
+    shares, classes, weights = grid.shares, grid.classes, grid.weights
+    K = shares.shape[1]
+    g = np.zeros(K, np.int64)
+    h = np.zeros(K, np.int64)
+    for r in range(start, end):
+        i = rows[r]
+        for k in range(K):
+            g[k] -= shares[i, k]
+        g[classes[i]] += weights[i]
+    up = 0  # of equals the first
+    for k in range(1, K):
+        if g[k] > g[up]:
+            up = k
+    for r in range(start, end):
+        i = rows[r]
+        for k in range(K):
+            h[k] += _curvature_of_pair(shares[i, up], shares[i, k], weights[i])
+    down = -1
+    most = -1.0
+    for k in range(K):
+        if k != up:
+            d = np.float64(g[up] - g[k])
+            gain = d * d / (np.float64(h[k]) if h[k] > 0 else 1.0)
+            if gain > most:
+                down, most = k, gain
+    for r in range(start, end):
+        i = rows[r]
+        q, other = shares[i, up], shares[i, down]
+        own = np.int64(classes[i] == up) - np.int64(classes[i] == down)
+        grid.dense[i, 0] = own * weights[i] - q + other
+        grid.dense[i, 1] = _curvature_of_pair(q, other, weights[i])
 
 
 @compiled_part
@@ -210,6 +256,8 @@ def start_tree(grid, rule, limits, growth, whole):
     for slot in range(growth.free.size):
         growth.free[slot] = slot
     root = _add_node(growth.nodes, now, 0, growth.rows.size, 0)
+    if grid.shares.size:
+        look_through_best_pair(grid, growth.rows, 0, growth.rows.size)
     sum_rows(grid, growth.rows, 0, growth.rows.size, growth.sums[root])
     if rule.code == SHARED_SIGN:
         for k in range(rule.n_outputs):
@@ -272,9 +320,14 @@ def split_next(table, grid, rule, limits, growth):
         left, right = nodes[node].left, nodes[node].right
         now[N_LEAVES] += 1
         small, large = (left, right) if middle - nodes[node].start <= nodes[node].end - middle else (right, left)
-        sum_rows(grid, growth.rows, nodes[small].start, nodes[small].end, sums[small])
-        for s in range(grid.size):
-            sums[large, s] = sums[node, s] - sums[small, s]
+        if grid.shares.size:  # each child has a pair of its own, so its sums are no part of its parent's
+            for child in (left, right):
+                look_through_best_pair(grid, growth.rows, nodes[child].start, nodes[child].end)
+                sum_rows(grid, growth.rows, nodes[child].start, nodes[child].end, sums[child])
+        else:
+            sum_rows(grid, growth.rows, nodes[small].start, nodes[small].end, sums[small])
+            for s in range(grid.size):
+                sums[large, s] = sums[node, s] - sums[small, s]
         if rule.code == SHARED_SIGN:
             _give_signs(rule, growth, node, left, right)
         slot = np.int64(nodes[node].slot)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, Table
-from manyboost.trees.criteria import ENTROPY, EXPONENTIAL, GINI, LEAST_SQUARES, NEWTON, SHARED_SIGN, Criterion, Rule
+from manyboost.trees.criteria import ENTROPY, EXPONENTIAL, GINI, LEAST_SQUARES, NEWTON, PAIR_OF_CLASSES, SHARED_SIGN, Criterion, Rule
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, Tree
 from manyboost.trees.nodes import NODE, Limits
@@ -67,23 +67,24 @@ def on_grid(value: float, exponent: int) -> int:
     return round(float(value) * 2.0**exponent)
 
 
-def grid_exponent(statistics: Statistics, random: bool, rows: Sequence[int] | None) -> int:
-    """The grid for growing; on the fine one a row drawn several times must leave room for all its copies."""
+def grid_exponent(statistics: Statistics, random: bool, rows: Sequence[int] | None, pairs: bool = False) -> int:
+    """The grid for growing; on the fine one a row drawn several times must leave room for all its copies, on the coarse one the gradient
+    of a pair of classes for twice the weight of a row."""
     values = [*map(float, statistics.dense.ravel()), *map(float, statistics.weight)]
     if random:
-        return coarse_exponent(values)
+        return coarse_exponent(values) - pairs
     times = 1 if rows is None else max(list(rows).count(row) for row in set(rows))
     return fine_exponent(values) - (times - 1).bit_length()
 
 
-def amounts(statistics: Statistics, exponent: int, counted: bool = False) -> list[Sums]:
-    """For each row what it adds to the sums of a node: its dense numbers, its weight at its label, and 1 if rows are counted."""
+def amounts(statistics: Statistics, exponent: int) -> list[Sums]:
+    """For each row what it adds to the sums of a node: its dense numbers, and its weight at its label."""
     out = []
     for i in range(statistics.n_rows):
         row = [on_grid(x, exponent) for x in statistics.dense[i]] + [0] * statistics.n_labels
         if statistics.n_labels:
             row[statistics.n_dense + int(statistics.label[i])] = on_grid(statistics.weight[i], exponent)
-        out.append(row + [1] * counted)
+        out.append(row)
     return out
 
 
@@ -297,6 +298,7 @@ class Problem:
     n_labels: int
     counted: bool
     signed: Sums  # sign times sums, over all leaves so far
+    classes: list[tuple[Sums, int, int]] = field(default_factory=list)  # for pairs: w p of all classes, class and w of each row
 
     @property
     def size(self) -> int:
@@ -307,6 +309,34 @@ class Problem:
 
     def weight(self, sums: Sums) -> float:
         return node_weight(self.rule, sums, self.n_dense, self.n_labels)
+
+
+def curvature_of_pair(q: int, other: int, w: int) -> int:
+    """Of a row: w (p (1-p) + p' (1-p') + 2 p p') = q + q' - (q - q')^2 / w for q = w p."""
+    if w <= 0:
+        return 0
+    d = float(q - other)
+    return round(float(q) + float(other) - d * d / float(w))
+
+
+def look_through_best_pair(problem: Problem, rows: Sequence[int]) -> None:
+    """Let the rows of a node count by the gradient and the curvature of its best pair; of equal classes the first."""
+    if not problem.classes:
+        return
+    here = [problem.classes[i] for i in rows]
+    K = len(here[0][0])
+    g = [sum(w * (k == label) - shares[k] for shares, label, w in here) for k in range(K)]
+    up = g.index(max(g))
+    gains = []
+    for k in range(K):
+        h = sum(curvature_of_pair(shares[up], shares[k], w) for shares, _, w in here)
+        d = float(g[up] - g[k])
+        gains.append(-1.0 if k == up else d * d / (float(h) if h > 0 else 1.0))
+    down = gains.index(max(gains))
+    for i in rows:
+        shares, label, w = problem.classes[i]
+        gradient = w * ((label == up) - (label == down)) - shares[up] + shares[down]
+        problem.amounts[i][:2] = [gradient, curvature_of_pair(shares[up], shares[down], w)]
 
 
 def histogram(problem: Problem, rows: Sequence[int], feature: int) -> list[Sums]:
@@ -458,22 +488,31 @@ def grow(
 ) -> tuple[Tree, NDArray[np.int32]]:
     """The twin of ``Grower(table, limits).grow(statistics, criterion, seed, rows)``."""
     drawn = list(range(table.n_rows)) if rows is None else [int(i) for i in rows]
-    exponent = grid_exponent(statistics, limits.random, drawn)
+    exponent = grid_exponent(statistics, limits.random, drawn, criterion.code == PAIR_OF_CLASSES)
     problem = pose(table, limits, statistics, criterion, seed, drawn)
     nodes = grow_nodes(problem, drawn, random_split if limits.random else best_split)
-    return _as_tree(nodes, exponent, statistics.size), np.array([leaf_of(nodes, problem, row) for row in problem.bins], np.int32)
+    leaf = [leaf_of(nodes, problem, row) for row in problem.bins]
+    return _as_tree(nodes, exponent, problem.n_dense + problem.n_labels), np.array(leaf, np.int32)
 
 
 def pose(table: Table, limits: GrowthLimits, statistics: Statistics, criterion: Criterion, seed: int, rows: Sequence[int]) -> Problem:
     """Rows, statistics and limits in whole numbers."""
-    exponent = grid_exponent(statistics, limits.random, rows)
+    pairs = criterion.code == PAIR_OF_CLASSES
+    exponent = grid_exponent(statistics, limits.random, rows, pairs)
     rule = Rule.on_grid(criterion, exponent)
-    plain = amounts(statistics, exponent)
-    weight = node_weight(rule, total((plain[i] for i in rows), statistics.size), statistics.n_dense, statistics.n_labels)
-    on = limits.on(len(rows), weight, seed)
-    counted = on.min_leaf > 1  # only then is the number of rows on either side looked at
-    whole = amounts(statistics, exponent, counted)
-    return Problem(table, bins_of(table), whole, rule, on, statistics.n_dense, statistics.n_labels, counted, [])
+    whole, n_dense, n_labels = amounts(statistics, exponent), statistics.n_dense, statistics.n_labels
+    problem = Problem(table, bins_of(table), whole, rule, limits.on(len(rows), 0.0, seed), n_dense, n_labels, False, [])
+    if pairs:
+        labels = [int(label) for label in statistics.label]
+        problem.classes = [(row[:n_dense], label, row[n_dense + label]) for row, label in zip(whole, labels, strict=True)]
+        problem.amounts, problem.n_dense, problem.n_labels = [[0, 0] for _ in whole], 2, 0
+        look_through_best_pair(problem, rows)
+    weight = problem.weight(total((problem.amounts[i] for i in rows), problem.size))
+    problem.limits = limits.on(len(rows), weight, seed)
+    problem.counted = problem.limits.min_leaf > 1  # only then is the number of rows on either side looked at
+    if problem.counted:
+        problem.amounts = [[*row, 1] for row in problem.amounts]
+    return problem
 
 
 def grow_nodes(problem: Problem, rows: list[int], find: Any) -> list[Node]:
@@ -525,6 +564,7 @@ def add_children(problem: Problem, nodes: list[Node], node: Node) -> tuple[Node,
     start = node.start
     for side in (True, False):
         rows = [i for i in node.rows if node.split.goes_left(problem.bins[i][f], n_bins) == side]
+        look_through_best_pair(problem, rows)
         child = Node(len(nodes), start, rows, node.depth + 1, total((problem.amounts[i] for i in rows), problem.size))
         start += len(rows)
         nodes.append(child)

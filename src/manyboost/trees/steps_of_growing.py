@@ -14,6 +14,7 @@ from manyboost.trees import nodes, random_splits
 from manyboost.trees.criteria import Rule, node_weight
 from manyboost.trees.nodes import Grid
 
+_look_through_best_pair = nodes.look_through_best_pair
 _start_tree, _split_next, _settle, _close_tree, _sum_rows = (
     nodes.start_tree,
     nodes.split_next,
@@ -77,6 +78,8 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, b
 
 @compiled
 def _weight_of_rows(grid, rule, rows, total):
+    if grid.shares.size:
+        _look_through_best_pair(grid, rows, 0, rows.size)
     _sum_rows(grid, rows, 0, rows.size, total)
     return node_weight(rule, total, grid.n_dense, grid.n_labels)
 
