@@ -43,13 +43,13 @@ class Round:
 
 def drive(
     algorithm: BoostingClassifier, y: Integers, K: int, responses: Sequence[Integers], *, labels: Labels = leaf_is_label,
-    n_leaves: int | None = None, weight: Floats | None = None,
+    n_leaves: int | None = None, weight: Floats | None = None, cost: Floats | None = None,
 ) -> Iterator[Round]:  # fmt: skip
     """One round for each response, an (n,) array of leaf numbers; each problem of a round gets the same leaves.
 
     As in the loop, steps see sums over leaves and nothing else, and the run ends when every problem of a round is refused.
     """
-    task = Task.of(np.asarray(y), K, np.ones(len(y)) if weight is None else np.asarray(weight, np.float64))
+    task = Task.of(np.asarray(y), K, np.ones(len(y)) if weight is None else np.asarray(weight, np.float64), cost)
     n_leaves = K if n_leaves is None else n_leaves
     decoder = algorithm.decoder(K)
     columns = np.zeros((len(y), K if decoder is None else len(decoder)))

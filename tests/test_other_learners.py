@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import manyboost
-from manyboost import PIBoostClassifier, SAMMEClassifier
+from manyboost import AdaBoostHMClassifier, AdaBoostM2Classifier, AdaBoostMHClassifier, PIBoostClassifier, SAMMEClassifier
 from manyboost.committee import _keys_of
 from manyboost.maths.rewards import rewards_of
 
@@ -42,7 +42,7 @@ LEARNERS = [
     KNeighborsClassifier(3),  # nor does this
     make_pipeline(StandardScaler(), LogisticRegression()),  # nor, without routing, a pipeline
 ]
-NO_LABELS: set[str] = set()  # algorithms that fit numbers
+NO_LABELS = {"ABCLogitBoostClassifier", "AOSOLogitBoostClassifier", "GentleBoostClassifier", "LogitBoostClassifier", "MCBoostClassifier"}
 
 
 @pytest.fixture(autouse=True)
@@ -116,6 +116,40 @@ def test_rows_may_be_sparse() -> None:
     dense = SAMMEClassifier(estimator=STUMP, n_estimators=3, random_state=0).fit(X, Y)
     thin = clone(dense).fit(sparse.csr_matrix(X), Y)
     assert_array_equal(dense.predict(X), thin.predict(sparse.csr_matrix(X)))
+
+
+@pytest.mark.parametrize("model", [model for model in each() if type(model).__name__ in NO_LABELS], ids=lambda model: type(model).__name__)
+def test_algorithms_that_fit_numbers_refuse_learners_of_labels(model: Any) -> None:
+    with pytest.raises(ValueError, match="says labels, but this algorithm, as it is set, fits numbers; use estimator=None"):
+        clone(model).set_params(estimator=GaussianNB()).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AdaBoostM2Classifier(response="probability"),
+        AdaBoostM2Classifier(response="probability", transform=None),
+        AdaBoostHMClassifier(response="probability"),
+        AdaBoostMHClassifier(leaves="probability"),
+    ],
+    ids=["M2", "M2 by class", "HM", "MH"],
+)
+def test_probabilities_are_used_where_the_algorithm_knows_them(model: Any) -> None:
+    model = clone(model).set_params(estimator=GaussianNB(), n_estimators=4, calibrate=False, learning_rate=1.0).fit(X, Y)
+    assert all(one.member.says_shares for one in model.forest_.members)
+    F = sum(one.fitted.predict_proba(X) @ one.vectors for one in model.forest_.members)
+    assert_allclose(model.decision_function(X), F, rtol=1e-12, atol=1e-12)
+    assert len(np.unique(F)) > 3 * model.n_estimators_ * 2  # not votes
+    again = clone(model).set_params(n_estimators=2, warm_start=True).fit(X, Y)
+    assert_array_equal(again.set_params(n_estimators=4).fit(X, Y).decision_function(X), model.decision_function(X))
+    losses = model.history_["loss"]
+    assert (np.diff(losses) < 0).all()
+
+
+def test_without_probabilities_labels_do() -> None:
+    model = AdaBoostHMClassifier(response="probability", estimator=SVC(), n_estimators=3, calibrate=False).fit(X, Y)
+    assert not any(one.member.says_shares for one in model.forest_.members)
+    assert model.score(X, Y) > 0.9
 
 
 class Coin(ClassifierMixin, BaseEstimator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ def name_of(page: Path) -> str:
 
 def own_parameters(algorithm: type[BoostingClassifier]) -> dict[str, Any]:
     """The fields that an algorithm adds or gives another default, with their defaults."""
-    return {name: getattr(algorithm(), name) for name in vars(algorithm)["__annotations__"]}
+    own = vars(algorithm)["__annotations__"]
+    return {field.name: getattr(algorithm(), field.name) for field in fields(algorithm) if field.name in own}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

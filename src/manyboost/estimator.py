@@ -152,7 +152,6 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the boosted classifiers; a subclass answers the four questions of :mod:`manyboost.protocol`."""
 
     trains_with_costs: ClassVar[bool] = False  # does the algorithm itself use Task.cost?
-    decides_by_scores: ClassVar[bool] = True  # are the scores then those of the decisions, or only a way to probabilities?
 
     estimator: Any = checked(None, "None (our trees) or a scikit-learn classifier that is not fitted", is_learner)
     n_estimators: int = integer(100, low=1)
@@ -448,7 +447,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _scores(self, columns: Floats) -> Floats:
         """The scores that decide; without members, those of the classes' shares."""
-        if self.cost_matrix_ is not None and not (self.trains_with_costs and self.decides_by_scores):
+        if self.cost_matrix_ is not None and not self.trains_with_costs:
             return -self._probability(columns) @ self.cost_matrix_  # minus the expected cost of each decision
         if self.n_estimators_:
             return self.scores(columns)

@@ -10,10 +10,11 @@
     w <- w e^{-C1 a h}, w e^{C2 a h}          update
     H* = ln(p C1 / ((1-p) C2)) / (C1 + C2)    link: p of each class, normalised
 
-The paper's problem has two classes, and one column of scores answers it. With more classes each has its column, against all others: C1 is
-the mean cost of missing it and C2 the mean cost of saying it wrongly, and the class of least expected cost is decided for. A tree is grown
-by weights times costs, the first-order form of the paper's search. With C1 = 1/(s (K-1)) and C2 = 1/((K-s) (K-1)) it is PIBoost's
-separator, and with C1 = C2 = 1 AdaBoost. A negative step turns the tree round.
+The paper's problem has two classes, and one column of scores answers it: the sign of H is the decision of least cost. With more classes
+each has its column, against all others: C1 is the mean cost of missing it and C2 the mean cost of saying it wrongly, and the highest
+(C1 + C2) H, the log-odds of the costs that saying a class saves and makes, decides. A tree is grown by weights times costs, the first-order
+form of the paper's search. With C1 = 1/(s (K-1)) and C2 = 1/((K-s) (K-1)) it is PIBoost's separator, and with C1 = C2 = 1 AdaBoost. A
+negative step turns the tree round.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ class CostSensitiveAdaBoostClassifier(BoostingClassifier):
     """
 
     trains_with_costs: ClassVar[bool] = True
-    decides_by_scores: ClassVar[bool] = False
 
     n_estimators: int = integer(100, low=1)
     max_depth: int | None = integer(4, low=1, none="no limit")
     subsample: float = number(0.7, low=0, high=1, open_low=True)
 
     def decoder(self, K: int) -> Floats:
-        return np.array([[-1.0, 1.0]]) if K == 2 else np.eye(K)
+        rates = self.costs(K, self.cost_matrix_).sum(axis=1)
+        return rates * np.array([[-1.0, 1.0]]) if K == 2 else np.diag(rates)
 
     def start(self, task: Task) -> Weights:
         return Weights.of(np.tile(task.weight, (len(self.costs(task.K, task.cost)), 1)), each_row=True)
