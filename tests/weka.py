@@ -77,11 +77,12 @@ def run(
         printer = f"weka.classifiers.evaluation.output.prediction.CSV -distribution -decimals {DIGITS}"
         base = ["java", "-Xmx2g", "-cp", JAR, classifier, "-t", str(train)]
         done = [
-            subprocess.run([*base, *more, *_own(options)], capture_output=True, text=True, check=False)
+            subprocess.run([*base, *more, *options], capture_output=True, text=True, check=False)
             for more in (["-T", str(test), "-classifications", printer], ["-no-cv"])
         ]
     for process in done:
-        assert process.returncode == 0 and "Exception" not in process.stderr, process.stderr
+        assert process.returncode == 0, process.stderr
+        assert "Exception" not in process.stderr, process.stderr
     return Run(_read_probability(done[0].stdout, K, len(X_test)), done[1].stdout)
 
 
@@ -89,10 +90,6 @@ def boosted(booster: str, learner: str, X: Any, y: Any, X_test: Any, n_rounds: i
     """``AdaBoostM1`` or ``LogitBoost``, by weights and not by samples, on all of the weight."""
     options = ["-P", "100", "-S", "1", "-I", str(n_rounds), "-W", learner]
     return run(f"weka.classifiers.meta.{booster}", X, y, X_test, *options, *(["--", *learner_options] if learner_options else []), **more)
-
-
-def _own(options: Sequence[str]) -> list[str]:
-    return [str(option) for option in options]
 
 
 def _arff(X: Floats, y: Any, values: dict[int, int], K: int, weight: Any) -> str:

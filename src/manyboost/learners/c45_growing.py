@@ -5,8 +5,8 @@ A node is entered, its rows are shared out among its children, and when all of t
 1. it becomes a leaf if its subtree, as grown, makes no fewer training errors (less 0.001);
 2. else, with the errors expected by :mod:`manyboost.learners.error_based_pruning`, it becomes a leaf if that is expected to make hardly
    more errors (0.1) than its subtree and than its largest branch in its place;
-3. else, if its largest branch in its place is expected to make hardly more errors than the subtree, that branch is raised: it takes the place
-   of the node, all rows of the node go through it, and what is in it is pruned again.
+3. else, if its largest branch in its place is expected to make hardly more errors than the subtree, that branch is raised: it takes the
+   place of the node, all rows of the node go through it, and what is in it is pruned again.
 
 The rows of the nodes on the path are segments of one pool. Where all values are known, children are parts of their parent's segment; rows
 without a value go to all children with a share of their weight, and the children then stand behind in the pool. So the rows of a node are
@@ -321,9 +321,7 @@ def grow(data, units, values, first_value, pruning):
                 nodes.top[node] = top
                 above = np.int64(FULL)
                 while above == FULL:
-                    above = np.int64(
-                        share_out(data, nodes.feature[node], nodes.cut[node], nodes.n_children[node], pool, begin, end, top)
-                    )
+                    above = np.int64(share_out(data, nodes.feature[node], nodes.cut[node], nodes.n_children[node], pool, begin, end, top))
                     if above == FULL:
                         pool = larger_pool(pool)
             if above == NO_VALUE:

@@ -7,9 +7,9 @@
     unknown values                                fractions of rows, in training and in predict
     pruning with subtree raising                  :mod:`manyboost.learners.c45_growing`
 
-Where the program and its best-known descendant, Weka's J48, say different things or nothing, this is J48. Three things differ from both: values
-count as different however close they are (there: 1e-5), a count of rows is a weight everywhere, and ``min_objects`` holds for
-thresholds even when it is above 25.
+Details that the book leaves open are as in Weka's J48, a rewrite of the program. Three things differ from J48: values count as different
+however close they are (there: 1e-5), a number of rows is a weight everywhere, and ``min_objects`` holds for thresholds even when it is
+above 25.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ class C45Tree(Learner):
     classes_ : array of the K class labels
     n_features_in_, feature_names_in_ : width of X, and names of its columns if it had any
     nodes_ : structured array
-        Of each node, the root first: ``feature`` (-1 in a leaf), ``first_child`` and ``n_children`` (they stand side by side), ``threshold``
-        (a value up to it goes to the first child; NaN for categories, whose number is the child's) and ``weight`` of its rows.
+        Of each node, the root first: ``feature`` (-1 in a leaf), ``first_child`` and ``n_children`` (they stand side by side),
+        ``threshold`` (a value up to it goes to the first child; NaN for categories, whose number is the child's) and the ``weight`` of its
+        rows.
     node_counts_ : (nodes, K) array
         Weight of each class. A node that no training row reached has the counts of its parent.
     n_leaves_ : int
@@ -168,4 +169,3 @@ class C45Tree(Learner):
             nodes["weight"].copy(), answer, out,
         )  # fmt: skip
         return out
-

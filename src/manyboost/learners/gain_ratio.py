@@ -8,11 +8,11 @@ With |D| the weight of the node, in units of one row, and the entropies in bits:
     ratio       = gain / split info
     chosen      : the largest ratio among attributes whose gain is at least the average gain of all possible splits, less 0.001
 
-A nominal split needs two branches of ``min_objects``, and one of many values (a tenth of three in ten rows) does not count in the average.
-A threshold needs on both sides a tenth of the known rows per class, though at least ``min_objects`` and, unless that is more, at most 25.
+A nominal split needs two branches of ``min_objects``. One of as many values as three in ten rows is left out of the average. A threshold
+needs on both sides a tenth of the known rows per class, but at most 25 of them and at least ``min_objects``.
 
-Counts are whole multiples of ``scale``, so they do not depend on the order of the rows, and the entropies are summed value by value and class
-by class. Differences below 1e-6 count as none: the first attribute and the lowest threshold win.
+Counts are whole multiples of ``scale``, so they do not depend on the order of the rows, and entropies are summed in the order of values and
+classes. Differences below 1e-6 count as none: the first attribute and the lowest threshold win.
 """
 
 from __future__ import annotations

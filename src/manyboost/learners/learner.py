@@ -46,8 +46,10 @@ class Rows:
 
 def counts_of(weight: Floats, mode: str) -> tuple[Floats, float]:
     """Weights in units of one row, and the factor that made them: both learners add constants to counts, so the unit matters."""
-    is_count = bool((weight == np.floor(weight)).all()) and float(weight.max()) * len(weight) < MAX_COUNT
-    if mode == "counts" or (mode == "auto" and is_count):
+    can_count = float(weight.max()) < MAX_COUNT / len(weight)
+    if mode == "counts" and not can_count:
+        raise ValueError("sample_weight: weights='counts' takes weights for counts of rows, and these are too large; use weights='shares'.")
+    if mode == "counts" or (mode == "auto" and can_count and bool((weight == np.floor(weight)).all())):
         return weight, 1.0
     small = np.ldexp(weight, -np.frexp(weight.max())[1])  # so that the total is finite
     count = small * (len(small) / exact_total(small))
@@ -89,11 +91,9 @@ class Learner(ClassifierMixin, BaseEstimator):
         """
         check_parameters(self)
         self.__dict__.pop("weight_factor_", None)  # a fit that fails leaves no model, rather than half of an old one
-        numeric, columns = read_columns(
-            self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown
-        )
+        numeric, columns = read_columns(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
         labels = read_labels(numeric, y, sample_weight, None)
-        given = np.ones(len(labels.y)) if sample_weight is None else np.full(len(labels.y), sample_weight, np.float64)
+        given = np.broadcast_to(np.asarray(1.0 if sample_weight is None else sample_weight, np.float64), labels.y.shape)
         used = np.flatnonzero(labels.y >= 0)
         count, factor = counts_of(given[used], self.weights)
         if len(used) < len(given):
