@@ -35,7 +35,7 @@ DIGITS = 15
 
 @dataclass(frozen=True)
 class Run:
-    """What a classifier said: probabilities of the test rows, classes in sorted order, and the model in Weka's words."""
+    """What a classifier said: probabilities of the test rows, and the model in Weka's words if they were asked for."""
 
     probability: Floats
     text: str
@@ -53,8 +53,9 @@ class Run:
 
 
 def run(
-    classifier: str, X: Any, y: Any, X_test: Any, *options: str, weight: Any = None, categorical: Sequence[int] = (), n_classes: int = 0
-) -> Run:
+    classifier: str, X: Any, y: Any, X_test: Any, *options: str,
+    weight: Any = None, categorical: Sequence[int] = (), n_classes: int = 0, in_words: bool = False,
+) -> Run:  # fmt: skip
     """Train a classifier of Weka on classes 0..K-1 and let it predict the rows of ``X_test``.
 
     Parameters
@@ -66,6 +67,7 @@ def run(
     weight : weights of the training rows
     categorical : numbers of the categorical columns
     n_classes : K, if y does not have all classes
+    in_words : also print the model, by a second run
     """
     X, X_test, y = np.asarray(X, float), np.asarray(X_test, float), np.asarray(y)
     K = max(n_classes, int(y.max()) + 1)
@@ -76,14 +78,12 @@ def run(
         test.write_text(_arff(X_test, np.zeros(len(X_test), int), values, K, None))
         printer = f"weka.classifiers.evaluation.output.prediction.CSV -distribution -decimals {DIGITS}"
         base = ["java", "-Xmx2g", "-cp", JAR, classifier, "-t", str(train)]
-        done = [
-            subprocess.run([*base, *more, *options], capture_output=True, text=True, check=False)
-            for more in (["-T", str(test), "-classifications", printer], ["-no-cv"])
-        ]
+        ways = [["-T", str(test), "-classifications", printer], ["-no-cv"]][: 2 if in_words else 1]
+        done = [subprocess.run([*base, *way, *options], capture_output=True, text=True, check=False) for way in ways]
     for process in done:
         assert process.returncode == 0, process.stderr
         assert "Exception" not in process.stderr, process.stderr
-    return Run(_read_probability(done[0].stdout, K, len(X_test)), done[1].stdout)
+    return Run(_read_probability(done[0].stdout, K, len(X_test)), done[1].stdout if in_words else "")
 
 
 def boosted(booster: str, learner: str, X: Any, y: Any, X_test: Any, n_rounds: int, *learner_options: str, **more: Any) -> Run:

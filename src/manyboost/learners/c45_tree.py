@@ -8,8 +8,8 @@
     pruning with subtree raising                  :mod:`manyboost.learners.c45_growing`
 
 Details that the book leaves open are as in Weka's J48, a rewrite of the program. Three things differ from J48: values count as different
-however close they are (there: 1e-5), a number of rows is a weight everywhere, and ``min_objects`` holds for thresholds even when it is
-above 25.
+however close they are (there: 1e-5); before thresholds are tried, the weight of the rows counts (there: their number); and ``min_objects``
+holds for thresholds even when it is above 25.
 """
 
 from __future__ import annotations
