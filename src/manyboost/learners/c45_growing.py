@@ -18,10 +18,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.learners.error_based_pruning import added_errors
-from manyboost.learners.gain_ratio import CELLS_PER_ROW, EPS, Scratch, best_split
+from manyboost.learners.gain_ratio import CELLS_PER_ROW, EPS, Data, Scratch, best_split
+from manyboost.trees.statistics import Floats
 
 LEAF, UNSEEN = -1, -2
 ENTER, LEAVE_GROWN, LEAVE_ROUTED = 0, 1, 2
@@ -74,14 +76,17 @@ class Pool(NamedTuple):
 @compiled_part
 def larger(array, size):
     out = np.empty(size, array.dtype)
-    out[: len(array)] = array
+    for i in range(len(array)):  # a copy of slices takes the compiler much longer
+        out[i] = array[i]
     return out
 
 
 @compiled_part
 def larger_table(array, size):
     out = np.empty((size, array.shape[1]), array.dtype)
-    out[: len(array)] = array
+    for i in range(array.shape[0]):
+        for k in range(array.shape[1]):
+            out[i, k] = array[i, k]
     return out
 
 
@@ -171,17 +176,22 @@ def share_out(data, feature, cut, n_children, pool, begin, end, top):
 
 
 @compiled_part
+def total_and_largest(count):
+    total, largest = np.int64(0), np.int64(0)
+    for k in range(len(count)):
+        total += count[k]
+        largest = max(largest, count[k])
+    return total, largest
+
+
+@compiled_part
 def count_classes(data, pool, begin, end, count):
     """The weight of each class; returns the total and the largest."""
     for k in range(data.n_classes):
         count[k] = 0
     for i in range(begin, end):
         count[data.y[pool.rows[i]]] += pool.units[i]
-    total, largest = np.int64(0), np.int64(0)
-    for k in range(data.n_classes):
-        total += count[k]
-        largest = max(largest, count[k])
-    return total, largest
+    return total_and_largest(count)
 
 
 @compiled_part
@@ -231,74 +241,11 @@ def find_cut(values, low, high):
     return low
 
 
-@compiled_part
-def new_scratch(data, n_rows, p):
-    n_cells = np.int64(1)
-    for f in range(p):
-        here = data.n_values[f] * data.n_classes
-        if data.nominal[f] or here <= CELLS_PER_ROW * n_rows:
-            n_cells = max(n_cells, here)
-    n_runs = max(n_rows, 1)
-    K = data.n_classes
-    return Scratch(
-        np.empty(n_cells, np.int64), np.empty(n_rows, np.int64), np.empty(n_rows, np.int32),
-        np.empty(n_runs, np.int32), np.empty(n_runs, np.int32), np.empty(n_runs, np.int64),
-        np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.float64), np.empty(K, np.float64),
-        np.empty(p, np.float64), np.empty(p, np.float64), np.empty(p, np.int64), np.empty(p, np.int64),
-    )  # fmt: skip
-
-
-@compiled_part
-def new_pool(data, units):
-    n_rows, widest = len(units), np.int64(2)
-    for f in range(len(data.n_values)):
-        if data.nominal[f]:
-            widest = max(widest, data.n_values[f])
-    return Pool(
-        np.arange(n_rows).astype(np.int32), units.copy(), np.empty(n_rows, np.int32), np.empty(n_rows, np.int64),
-        np.empty(n_rows, np.int32), np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest, np.int64),
-    )  # fmt: skip
-
-
-@compiled_part
-def new_nodes(size, K):
-    return Nodes(
-        np.full(size, UNSEEN, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
-        np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.float64),
-        np.zeros(size, np.float64), np.zeros((size, K), np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
-        np.zeros((size, 4), np.int64),
-    )  # fmt: skip
-
-
-@compiled_part
-def compact(nodes, n_nodes, K):
-    """The nodes that are left, level by level: feature, cut, first child, children, weight of each class."""
-    order, n_kept = np.empty(n_nodes, np.int64), 1
-    order[0] = 0
-    shape, at = np.zeros((n_nodes, 4), np.int64), 0
-    count = np.zeros((n_nodes, K), np.int64)
-    while at < n_kept:
-        node = order[at]
-        shape[at, 0], shape[at, 1] = nodes.feature[node], -1
-        count[at] = nodes.count[node]
-        if nodes.feature[node] >= 0:
-            shape[at, 1], shape[at, 2], shape[at, 3] = nodes.cut[node], n_kept, nodes.n_children[node]
-            for c in range(nodes.n_children[node]):
-                order[n_kept] = nodes.first[node] + c
-                n_kept += 1
-        at += 1
-    return shape[:n_kept].copy(), count[:n_kept].copy()
-
-
 @compiled
-def grow(data, units, values, first_value, pruning):
-    """Grow a tree on rows of weights ``units``; ``values`` are the distinct values of all columns, one column after the other."""
-    K, scale = data.n_classes, data.scale
-    pool, nodes = new_pool(data, units), new_nodes(64, K)
-    scratch = new_scratch(data, len(units), len(data.n_values))
-    aside = np.empty(K, np.int64)
-    nodes.end[0] = len(units)
-    n_nodes, depth, top = 1, 1, np.int64(len(units))  # the root waits to be entered
+def walk(data, pool, nodes, scratch, values, first_value, pruning):
+    """Grow and prune from the root; returns the nodes."""
+    scale, aside = data.scale, np.empty(data.n_classes, np.int64)
+    n_nodes, depth, top = 1, 1, np.int64(len(pool.rows))  # the root waits to be entered
     while depth > 0:
         depth -= 1
         node, stage = nodes.stack[depth], nodes.stage[depth]
@@ -354,11 +301,11 @@ def grow(data, units, values, first_value, pruning):
             child = nodes.first[node] + c
             subtree += nodes.expected[child]
             grown_errors += nodes.grown_errors[child]
-            weight = nodes.count[child].sum()
+            weight, _ = total_and_largest(nodes.count[child])
             if weight >= heaviest:
                 largest_branch, heaviest = child, weight
         nodes.expected[node] = subtree
-        total, largest = nodes.count[node].sum(), nodes.count[node].max()
+        total, largest = total_and_largest(nodes.count[node])
         as_leaf = expected_errors(total, largest, scale, pruning)
         if stage == LEAVE_GROWN:
             nodes.grown_errors[node] = grown_errors
@@ -383,4 +330,61 @@ def grow(data, units, values, first_value, pruning):
             nodes.first[node], nodes.n_children[node] = nodes.first[largest_branch], nodes.n_children[largest_branch]
             nodes.stack[depth], nodes.stage[depth] = node, ENTER
             depth += 1
-    return compact(nodes, n_nodes, K)
+    return nodes
+
+
+def new_scratch(data: Data, n_rows: int) -> Scratch:
+    p, K = len(data.n_values), data.n_classes
+    n_cells = data.n_values * K
+    n_cells = int(n_cells[data.nominal | (n_cells <= CELLS_PER_ROW * n_rows)].max(initial=1))
+    return Scratch(
+        cells=np.empty(n_cells, np.int64), keys=np.empty(n_rows, np.int64), label=np.empty(n_rows, np.int32),
+        run_code=np.empty(n_rows, np.int32), run_label=np.empty(n_rows, np.int32), run_units=np.empty(n_rows, np.int64),
+        left=np.empty(K, np.int64), right=np.empty(K, np.int64), left_log=np.empty(K), right_log=np.empty(K),
+        gain=np.empty(p), ratio=np.empty(p), low=np.empty(p, np.int64), high=np.empty(p, np.int64),
+    )  # fmt: skip
+
+
+def new_pool(data: Data, units: NDArray[np.int64]) -> Pool:
+    n_rows, widest = len(units), int(data.n_values[data.nominal].max(initial=2))
+    return Pool(
+        rows=np.arange(n_rows, dtype=np.int32), units=units.copy(), rows_aside=np.empty(n_rows, np.int32),
+        units_aside=np.empty(n_rows, np.int64), branch=np.empty(n_rows, np.int32), bag=np.empty(widest, np.int64),
+        begin=np.empty(widest, np.int64), end=np.empty(widest, np.int64),
+    )  # fmt: skip
+
+
+def new_nodes(K: int, n_rows: int, size: int = 64) -> Nodes:
+    """Room for nodes, and the root, which waits to be entered with all rows."""
+    feature, cut, first, n_children, begin, end, top, stack, stage = np.zeros((9, size), np.int64)
+    feature[0], end[0] = UNSEEN, n_rows
+    grown_errors, expected = np.zeros((2, size))
+    count, way = np.zeros((size, K), np.int64), np.zeros((size, 4), np.int64)
+    return Nodes(feature, cut, first, n_children, begin, end, top, grown_errors, expected, count, stack, stage, way)
+
+
+def grow(
+    data: Data, units: NDArray[np.int64], values: Floats, first_value: NDArray[np.int64], pruning: Pruning
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Grow a tree on rows of weights ``units``; ``values`` are the distinct values of all columns, one column after the other.
+
+    Returns feature, cut, first child and number of children of each node, level by level, and their units of each class.
+    """
+    pool, scratch = new_pool(data, units), new_scratch(data, len(units))
+    nodes = walk(data, pool, new_nodes(data.n_classes, len(units)), scratch, values, first_value, pruning)
+    return compact(nodes)
+
+
+def compact(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The nodes that were not pruned away, level by level."""
+    level, order, shapes, n_before = np.zeros(1, np.int64), [], [], 1
+    while len(level):
+        inside = nodes.feature[level] >= 0
+        n_children = np.where(inside, nodes.n_children[level], 0)
+        before = np.cumsum(n_children) - n_children
+        place = np.where(inside, n_before + before, 0)
+        shapes.append(np.stack([nodes.feature[level], np.where(inside, nodes.cut[level], -1), place, n_children], axis=1))
+        order.append(level)
+        level = np.repeat(nodes.first[level] - before, n_children) + np.arange(n_children.sum())
+        n_before += len(level)
+    return np.concatenate(shapes), nodes.count[np.concatenate(order)]
