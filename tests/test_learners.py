@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import pickle
+import re
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -185,6 +188,15 @@ def test_a_booster_can_use_it(learner):
     X, y = load_wine(return_X_y=True)
     boosted = AdaBoostClassifier(clone(learner), n_estimators=3, random_state=0).fit(X, y)
     assert boosted.score(X, y) > 0.97
+
+
+@pytest.mark.parametrize("learner", [NaiveBayes, C45Tree])
+def test_documented_parameters_are_those_of_the_code(learner):
+    page = (Path(__file__).parent.parent / "docs" / "learners.md").read_text(encoding="utf-8")
+    section = page.split(f"`manyboost.learners.{learner.__name__}`")[1].split("\n## ")[0]
+    documented = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", section, re.MULTILINE))
+    own = {name: getattr(learner(), name) for name in vars(learner)["__annotations__"]}
+    assert {name: ast.literal_eval(value) for name, value in documented.items()} == own
 
 
 # ---- naive Bayes ---------------------------------------------------------------------------------------------------------------------
