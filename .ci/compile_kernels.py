@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from manyboost import AdaBoostMHClassifier, SAMMEClassifier
+from manyboost.learners import C45Tree
 
 
 def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> None:
@@ -20,8 +21,15 @@ def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> No
         list(model.staged_predict(X))
 
 
+def fit_a_tree() -> None:
+    """The kernels of the C4.5 tree."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    C45Tree().fit(X, y).predict(X)
+
+
 if __name__ == "__main__":
     print("Compiling the kernels ...", file=sys.stderr, flush=True)
     began = time.perf_counter()
-    Parallel(n_jobs=2)(delayed(fit_a_little)(kind) for kind in (AdaBoostMHClassifier, SAMMEClassifier))
+    jobs = [delayed(fit_a_little)(kind) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
+    Parallel(n_jobs=2)([*jobs, delayed(fit_a_tree)()])
     print(f"Kernels compiled in {time.perf_counter() - began:.1f} s.", file=sys.stderr)

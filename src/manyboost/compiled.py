@@ -21,7 +21,8 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 def _digest_of_sources() -> str:
     here = Path(__file__).parent
-    sources = (path.read_bytes() for path in (here / "compiled.py", here / "rows.py", *sorted((here / "trees").glob("*.py"))))
+    files = (here / "compiled.py", here / "rows.py", *sorted((here / "trees").glob("*.py")), *sorted((here / "learners").glob("*.py")))
+    sources = (path.read_bytes() for path in files)
     return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text)).hexdigest()
 
 

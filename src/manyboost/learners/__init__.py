@@ -1,0 +1,6 @@
+"""Weak learners beside the tree core: classifiers of scikit-learn's kind that stand alone or serve a booster."""
+
+from manyboost.learners.c45_tree import C45Tree
+from manyboost.learners.naive_bayes import NaiveBayes
+
+__all__ = ["C45Tree", "NaiveBayes"]
