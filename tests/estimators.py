@@ -8,7 +8,14 @@ from manyboost.algorithms import ALGORITHMS
 
 N_ROUNDS = 5
 SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
+    "abc_logitboost": [{"search": 2, "gap": 1, "warm_up": 1, "splitter": "best"}, {"search": None, "l2": 1.0}],
     "adaboost_mh": [{"leaves": "vote"}, {"grow_by": "classes", "splitter": "best", "weights": "balanced"}],
+    "adaboost_ml": [{"splitter": "best", "max_depth": 3}],
+    "aoso_logitboost": [{"splitter": "best", "l2": 1.0}],
+    "gamble": [{"splitter": "best", "learning_rate": 1.0}],
+    "gentleboost": [{"variant": "ova"}, {"damp": False, "learning_rate": 0.1, "splitter": "best"}],
+    "logitboost": [{"trees": "shared"}, {"z_max": 3.0, "splitter": "best"}],
+    "mcboost": [{"descent": "coordinate", "splitter": "random"}, {"leaves": "code", "splitter": "random"}],
     "piboost": [{"separators": "singles"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
     "rebel": [{"leaves": "shared"}],
     "samme": [{"criterion": "entropy", "splitter": "random", "max_leaf_nodes": 8}],
