@@ -24,7 +24,7 @@ from scipy.special import expit
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import symmetric
 from manyboost.maths.links import softmax
-from manyboost.parameters import integer, number
+from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Slope, Task
 from manyboost.trees.criteria import GINI_CRITERION
 from manyboost.trees.statistics import Statistics
@@ -49,13 +49,14 @@ class AdaBoostMLClassifier(BoostingClassifier):
     >>> from sklearn.datasets import load_wine
     >>> from manyboost import AdaBoostMLClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> AdaBoostMLClassifier(n_estimators=20, max_depth=2, random_state=0).fit(X, y).score(X, y)
+    >>> AdaBoostMLClassifier(n_estimators=20, random_state=0).fit(X, y).score(X, y)
     1.0
     """
 
     max_step: float = number(20.0, low=0, open_low=True)
     n_estimators: int = integer(200, low=1)
-    max_depth: int | None = integer(8, low=1, none="no limit")
+    max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Floats:
         return np.zeros(len(task.y))

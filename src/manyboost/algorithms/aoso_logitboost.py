@@ -10,8 +10,9 @@
     split: gain of the parent's pair          the criterion ``pair_of_classes``; each child then chooses a pair of its own
 
 The trees are grown exactly so: a node needs two sums whatever the number of classes, and O(rows times K) to choose its pair. The leaves
-choose their pair again, from sums over all rows: first g, then, r being known, h. The authors' code bounds F by 100; softmax needs no bound
-here. Scores sum to zero.
+choose their pair again, from sums over all rows: first g, then, r being known, h. Classes that are equal, as are those that a pure leaf of
+the first round may lower, count in the order of their weight in the training rows, so that the order of the labels has no say. The
+authors' code bounds F by 100; softmax needs no bound here. Scores sum to zero.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import softmax
-from manyboost.maths.losses import Scores, newton_values
+from manyboost.maths.losses import Scores, first_of_largest, newton_values
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import pair_of_classes
@@ -59,33 +60,34 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     l2: float = number(0.0, low=0)
     n_estimators: int = integer(500, low=1)
     learning_rate: float = number(0.1, low=0, high=1, open_low=True)
-    max_leaf_nodes: int | None = integer(20, low=2, none="no limit")
+    max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Scores:
         return Scores.zero(len(task.y), task.K)
 
     def pose(self, task: Task, state: Scores, rng: np.random.Generator) -> Sequence[Problem]:
-        w = task.weight
+        w, order = task.weight, np.argsort(-np.bincount(task.y, task.weight, task.K), kind="stable")
+        ordered = Scores(state.F, np.ascontiguousarray(state.p[:, order]))
 
         def curvatures(sums: Floats, leaf: NDArray[np.int32]) -> Statistics:
-            r = _gradients(sums).argmax(axis=1)
-            return Statistics.of_rows(w[:, None] * state.curvature_of_pairs(np.take(r, leaf)))
+            r = first_of_largest(*_gradients(sums))
+            return Statistics.of_rows(w[:, None] * ordered.curvature_of_pairs(np.take(r, leaf)))
 
-        shares = Statistics.of_both(w[:, None] * state.p, task.y, w, task.K)
-        return [Problem(shares, pair_of_classes(self.l2 / task.N), shares, then=curvatures)]
+        shares = Statistics.of_both(w[:, None] * ordered.p, np.argsort(order)[task.y], w, task.K)
+        return [Problem(shares, pair_of_classes(self.l2 / task.N), shares, tag=order, then=curvatures)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
-        g, h = _gradients(leaves.sums[:, : 2 * task.K]), leaves.sums[:, 2 * task.K :] + self.l2 / task.N
-        each, r = np.arange(len(g)), g.argmax(axis=1)
+        (g, weight), h = _gradients(leaves.sums[:, : 2 * task.K]), leaves.sums[:, 2 * task.K :] + self.l2 / task.N
+        each, r = np.arange(len(g)), first_of_largest(g, weight)
         ahead = g[each, r][:, None] - g  # g_r - g_k
-        decrease = np.where(np.arange(task.K) == r[:, None], -1.0, ahead**2 / np.where(h > 0, h, 1.0))
-        s = decrease.argmax(axis=1)
+        decrease = np.where(np.arange(task.K) == r[:, None], -np.inf, ahead**2 / np.where(h > 0, h, 1.0))
+        s = first_of_largest(decrease, weight)
         v, clipped = newton_values(ahead[each, s], h[each, s], self.max_step)
         if v.max() <= 1e-12:
             return Refusal("the gradient has vanished in every leaf")
         vectors = np.zeros_like(g)
-        vectors[each, r], vectors[each, s] = v, -v
+        vectors[each, problem.tag[r]], vectors[each, problem.tag[s]] = v, -v
         return Answer(vectors, float(v.max()), clipped)
 
     def update(self, task: Task, state: Scores, gains: Sequence[Gain]) -> Scores:
@@ -99,7 +101,7 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
         return softmax(columns)
 
 
-def _gradients(sums: Floats) -> Floats:
-    """g from the sums of w p and of the classes' weights."""
+def _gradients(sums: Floats) -> tuple[Floats, Floats]:
+    """g and the weight of each leaf from the sums of w p and of the classes' weights."""
     shares, own = np.hsplit(sums, 2)
-    return own - shares
+    return own - shares, own.sum(axis=1)

@@ -46,7 +46,7 @@ class GambleClassifier(BoostingClassifier):
     """
 
     n_estimators: int = integer(200, low=1)
-    learning_rate: float = number(0.2, low=0, high=1, open_low=True)
+    learning_rate: float = number(0.5, low=0, high=1, open_low=True)
     max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 

@@ -4,20 +4,20 @@
     y^k, codes of the classes                 s, (K, K-1): unit vectors that sum to zero
     f(x) in R^{K-1}                           the columns; scores F_k = <f, s_k>
     R = sum_i sum_{k != y} exp(-<f, s_y - s_k>/2)   the total of state E, (n, K), nothing at the true class
-    w_i = sum_{k != y} E_ik (s_y - s_k) / 2   omega, (n, K-1): minus the gradient
+    w_i = sum_{k != y} E_ik (s_y - s_k) / 2   u @ s, minus the gradient; u, (n, K), is that with respect to the scores
 
     coordinate descent (CD-MCBoost)
-    b = sign of omega_j, weight its size      of_labels with two labels, one problem for each j
+    b = sign of w_ij, weight its size         of_labels with two labels, one problem for each j
     alpha_j = argmin R(f + a h 1_j)           found by the loop from ``slope``
     the j of least R is moved                 each j is a group: the loop keeps that of least loss
 
     gradient descent (GD-MCBoost)
-    g = argmax sum_i <g(x_i), omega_i>        one tree, grown by least squares on omega; a leaf says its mean, or the code
-                                              s_k nearest to it (``leaves``)
+    g = argmax sum_i <g(x_i), w_i>            one tree, grown by least squares on u, whose length is that of w but for one
+                                              factor; a leaf says its mean, or the code s_k nearest to it (``leaves``)
     alpha = argmin R(f + a g)                 found by the loop from ``slope``
 
-With two classes and coordinate descent it is AdaBoost. The share of mistaken rows is at most R. The population minimiser makes softmax of
-F the probabilities.
+With two classes and coordinate descent it is AdaBoost. Which directions are coordinates hangs on the order of the classes. The share of
+mistaken rows is at most R. The population minimiser makes softmax of F the probabilities.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import numpy as np
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot, simplex
 from manyboost.maths.links import softmax
+from manyboost.maths.losses import first_of_largest
 from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
@@ -67,7 +68,9 @@ class MCBoostClassifier(BoostingClassifier):
     leaves: str = choice("mean", "mean", "code")
     max_step: float = number(20.0, low=0, open_low=True)
     n_estimators: int = integer(200, low=1)
-    max_leaf_nodes: int | None = integer(32, low=2, none="no limit")
+    learning_rate: float = number(0.2, low=0, high=1, open_low=True)
+    max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def decoder(self, K: int) -> Floats:
         return simplex(K).T
@@ -76,18 +79,18 @@ class MCBoostClassifier(BoostingClassifier):
         return Weights.of(task.weight[:, None] * (1 - one_hot(task.y, task.K)))
 
     def pose(self, task: Task, E: Weights, rng: np.random.Generator) -> Problems:
-        s = simplex(task.K)
-        omega = (E.values.sum(axis=1, keepdims=True) * s[task.y] - E.values @ s) / 2
+        u = (E.values.sum(axis=1, keepdims=True) * one_hot(task.y, task.K) - E.values) / 2
         if self.descent == "gradient":
-            return [Problem(Statistics.of_rows(np.column_stack([omega, task.weight])), least_squares(task.K - 1))]
-        sides = [Statistics.of_labels(of_j > 0, np.abs(of_j), 2) for of_j in omega.T]
+            return [Problem(Statistics.of_rows(np.column_stack([u, task.weight])), least_squares(task.K))]
+        sides = [Statistics.of_labels(of_j > 0, np.abs(of_j), 2) for of_j in (u @ simplex(task.K)).T]
         return [[Problem(side, GINI_CRITERION, column=j)] for j, side in enumerate(sides)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         if self.descent == "coordinate":
             return Answer(np.where(leaves.label == 1, 1.0, -1.0)[:, None], 1.0, longest=self.max_step)
-        s, omega, weight = simplex(task.K), leaves.sums[:, :-1], leaves.sums[:, -1:]
-        g = omega / weight if self.leaves == "mean" else s[(omega @ s.T).argmax(axis=1)]
+        s, u, weight = simplex(task.K), leaves.sums[:, :-1], leaves.sums[:, -1:]
+        mean = np.divide(u, weight, out=np.zeros_like(u), where=weight > 0)
+        g = mean @ s if self.leaves == "mean" else s[first_of_largest(u, np.abs(u).sum(axis=1))]  # <u @ s, s_k> is K/(K-1) u_k
         length = float(np.abs(g).max())
         if length < 1e-300:
             return Refusal("the gradient has vanished in every leaf")

@@ -11,6 +11,7 @@ from manyboost.maths.codes import one_hot
 from manyboost.maths.links import log_loss, softmax
 
 Floats = NDArray[np.float64]
+TIE = 2.0**-36
 LEAST_CURVATURE = 1e-16  # of a row: where a probability is 0 or 1 to the last bit
 
 
@@ -52,3 +53,8 @@ def newton_values(gradient: Floats, curvature: Floats, most: float) -> tuple[Flo
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = np.where(gradient == 0, 0.0, gradient / curvature)
     return np.clip(value, -most, most), bool((np.abs(value) > most).any())
+
+
+def first_of_largest(values: Floats, unit: Floats | float) -> NDArray[np.intp]:
+    """The first entry of each row that is as large as any, but for 2^-36 units: what rounding has parted is equal, (L,)."""
+    return np.asarray((values >= values.max(axis=1, keepdims=True) - TIE * np.reshape(unit, (-1, 1))).argmax(axis=1))

@@ -117,6 +117,6 @@ def length_of_least_loss(slope: Callable[[float], tuple[float, float]], longest:
             return longest, True
         else:
             low = a
-        if abs(first) <= 1e-12 * abs(scale) or high - low <= 1e-14 * high:
+        if abs(first) <= 1e-14 * abs(scale) or (high < math.inf and high - low <= 1e-15 * high):
             break
     return a, False

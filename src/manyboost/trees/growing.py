@@ -173,13 +173,17 @@ class GrowthLimits:
             min_split=max(2, count(self.min_samples_split)),
             min_weight=self.min_weight_fraction_leaf * total_weight,
             best_first=self.max_leaf_nodes is not None,
-            tie=COARSE_TIE if self.random else FINE_TIE,
+            tie=self.tie,
             seed=np.uint64(seed),
         )
 
     @property
     def random(self) -> bool:
         return self.splitter == "random"
+
+    @property
+    def tie(self) -> float:
+        return COARSE_TIE if self.random else FINE_TIE
 
     @property
     def layout(self) -> int:
@@ -314,7 +318,7 @@ class Grower:
         rule = Rule.on_grid(criterion, exponent)
         total_weight = 0.0
         if self.limits.min_weight_fraction_leaf:
-            total_weight = steps.weight_of_rows(grid, rule, rows)
+            total_weight = steps.weight_of_rows(grid, rule, rows, self.limits.tie)
         limits = self.limits.on(len(rows), total_weight, seed)
         if limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)

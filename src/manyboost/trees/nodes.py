@@ -135,33 +135,40 @@ def _curvature_of_pair(q, other, w):
 
 
 @compiled_part
-def look_through_best_pair(grid, rows, start, end):
-    """Set the dense statistics of a node's rows to gradient and curvature of its best pair of classes (AOSO's two-step choice)."""
+def look_through_best_pair(grid, rows, start, end, tie):
+    """Set the dense statistics of a node's rows to gradient and curvature of its best pair of classes (AOSO's two-step choice).
+
+    What differs by less than ``tie`` times the node's weight is equal, and of equals the first counts.
+    """
     shares, classes, weights = grid.shares, grid.classes, grid.weights
     K = shares.shape[1]
     g = np.zeros(K, np.int64)
     h = np.zeros(K, np.int64)
+    weight = np.int64(0)
     for r in range(start, end):
         i = rows[r]
         for k in range(K):
             g[k] -= shares[i, k]
         g[classes[i]] += weights[i]
-    up = 0  # of equals the first
-    for k in range(1, K):
-        if g[k] > g[up]:
-            up = k
+        weight += weights[i]
+    unit = tie * np.float64(weight)
+    most = np.float64(g.max())
+    up = 0
+    while np.float64(g[up]) < most - unit:
+        up += 1
     for r in range(start, end):
         i = rows[r]
         for k in range(K):
             h[k] += _curvature_of_pair(shares[i, up], shares[i, k], weights[i])
-    down = -1
-    most = -1.0
+    gains = np.empty(K)
     for k in range(K):
-        if k != up:
-            d = np.float64(g[up] - g[k])
-            gain = d * d / (np.float64(h[k]) if h[k] > 0 else 1.0)
-            if gain > most:
-                down, most = k, gain
+        d = np.float64(g[up] - g[k])
+        gains[k] = d * d / (np.float64(h[k]) if h[k] > 0 else 1.0)
+    gains[up] = -np.inf
+    most = gains.max()
+    down = 0
+    while gains[down] < most - unit:
+        down += 1
     for r in range(start, end):
         i = rows[r]
         q, other = shares[i, up], shares[i, down]
@@ -257,7 +264,7 @@ def start_tree(grid, rule, limits, growth, whole):
         growth.free[slot] = slot
     root = _add_node(growth.nodes, now, 0, growth.rows.size, 0)
     if grid.shares.size:
-        look_through_best_pair(grid, growth.rows, 0, growth.rows.size)
+        look_through_best_pair(grid, growth.rows, 0, growth.rows.size, limits.tie)
     sum_rows(grid, growth.rows, 0, growth.rows.size, growth.sums[root])
     if rule.code == SHARED_SIGN:
         for k in range(rule.n_outputs):
@@ -322,7 +329,7 @@ def split_next(table, grid, rule, limits, growth):
         small, large = (left, right) if middle - nodes[node].start <= nodes[node].end - middle else (right, left)
         if grid.shares.size:  # each child has a pair of its own, so its sums are no part of its parent's
             for child in (left, right):
-                look_through_best_pair(grid, growth.rows, nodes[child].start, nodes[child].end)
+                look_through_best_pair(grid, growth.rows, nodes[child].start, nodes[child].end, limits.tie)
                 sum_rows(grid, growth.rows, nodes[child].start, nodes[child].end, sums[child])
         else:
             sum_rows(grid, growth.rows, nodes[small].start, nodes[small].end, sums[small])

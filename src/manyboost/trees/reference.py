@@ -320,19 +320,20 @@ def curvature_of_pair(q: int, other: int, w: int) -> int:
 
 
 def look_through_best_pair(problem: Problem, rows: Sequence[int]) -> None:
-    """Let the rows of a node count by the gradient and the curvature of its best pair; of equal classes the first."""
+    """Let the rows of a node count by the gradient and the curvature of its best pair; of classes equal within ``tie`` the first."""
     if not problem.classes:
         return
     here = [problem.classes[i] for i in rows]
     K = len(here[0][0])
     g = [sum(w * (k == label) - shares[k] for shares, label, w in here) for k in range(K)]
-    up = g.index(max(g))
+    unit = problem.limits.tie * float(sum(w for _, _, w in here))
+    up = next(k for k in range(K) if float(g[k]) >= float(max(g)) - unit)
     gains = []
     for k in range(K):
         h = sum(curvature_of_pair(shares[up], shares[k], w) for shares, _, w in here)
         d = float(g[up] - g[k])
-        gains.append(-1.0 if k == up else d * d / (float(h) if h > 0 else 1.0))
-    down = gains.index(max(gains))
+        gains.append(-math.inf if k == up else d * d / (float(h) if h > 0 else 1.0))
+    down = next(k for k in range(K) if gains[k] >= max(gains) - unit)
     for i in rows:
         shares, label, w = problem.classes[i]
         gradient = w * ((label == up) - (label == down)) - shares[up] + shares[down]

@@ -77,13 +77,13 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, b
 
 
 @compiled
-def _weight_of_rows(grid, rule, rows, total):
+def _weight_of_rows(grid, rule, rows, tie, total):
     if grid.shares.size:
-        _look_through_best_pair(grid, rows, 0, rows.size)
+        _look_through_best_pair(grid, rows, 0, rows.size, tie)
     _sum_rows(grid, rows, 0, rows.size, total)
     return node_weight(rule, total, grid.n_dense, grid.n_labels)
 
 
-def weight_of_rows(grid: Grid, rule: Rule, rows: NDArray[np.int32]) -> float:
+def weight_of_rows(grid: Grid, rule: Rule, rows: NDArray[np.int32], tie: float) -> float:
     """The weight of a node of these rows, in units of the grid."""
-    return float(_weight_of_rows(grid, rule, rows, np.zeros(grid.size, np.int64)))
+    return float(_weight_of_rows(grid, rule, rows, tie, np.zeros(grid.size, np.int64)))
