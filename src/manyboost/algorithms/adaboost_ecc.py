@@ -70,6 +70,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     repartition: bool = flag(False)
     n_estimators: int = integer(300, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         if self.repartition and self.votes == "asymmetric":

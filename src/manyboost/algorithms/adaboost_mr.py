@@ -63,7 +63,8 @@ class AdaBoostMRClassifier(BoostingClassifier):
     max_confidence: float = number(4.0, low=0, open_low=True)
     n_estimators: int = integer(200, low=1)
     learning_rate: float = number(0.2, low=0, high=1, open_low=True)
-    max_depth: int | None = integer(5, low=1, none="no limit")
+    max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
