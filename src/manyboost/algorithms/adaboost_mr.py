@@ -59,7 +59,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
     """
 
     leaves: str = choice("confidence", "confidence", "vote")
-    smoothing: float = number(0.5, low=0)
+    smoothing: float = number(0.1, low=0)
     max_confidence: float = number(4.0, low=0, open_low=True)
     n_estimators: int = integer(200, low=1)
     learning_rate: float = number(0.2, low=0, high=1, open_low=True)
