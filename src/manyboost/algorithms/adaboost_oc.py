@@ -74,7 +74,7 @@ class AdaBoostOCClassifier(BoostingClassifier):
         mu, T = problem.tag
         h = np.where(leaves.label == 1, 1.0, -1.0)
         edge = float((h * (leaves.sums[:, 1] - leaves.sums[:, 0])).sum()) / T  # (1 - 2 eps) U
-        if abs(edge) <= NO_EDGE:
+        if abs(edge) <= NO_EDGE * leaves.sums.sum() / T:
             return Refusal("the tree tells the two colours apart no better than chance")
         pseudo_loss, perfect = clipped_error((1 - edge) / 2)
         alpha = float(np.log((1 - pseudo_loss) / pseudo_loss)) / 2
