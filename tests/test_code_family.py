@@ -64,23 +64,17 @@ AS_ADABOOST: dict[str, BoostingClassifier] = {
 }
 
 
-def says_the_class(problem: Problem, sums: Floats) -> Integers:
-    """Leaf 0 says class 0 and leaf 1 class 1, by the colours these have in the problem's rows."""
-    if not problem.statistics.n_labels:
-        return np.zeros(2, int)
-    first = int(problem.statistics.label[FIRST_OF_CLASS_0[0]])
-    return np.array([first, 1 - first])
-
-
-FIRST_OF_CLASS_0: list[int] = [0]
-
-
 @pytest.mark.parametrize("name", AS_ADABOOST)
 @pytest.mark.parametrize("seed", range(3))
 def test_two_classes_are_adaboost(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     y, weight = rng.integers(0, 2, 60), rng.uniform(0.5, 2.0, 60)
-    FIRST_OF_CLASS_0[0] = int(np.flatnonzero(y == 0)[0])
+
+    def says_the_class(problem: Problem, sums: Floats) -> Integers:
+        """Leaf 0 says class 0 and leaf 1 class 1, by the colours that rows of these have."""
+        first = int(problem.statistics.label[y == 0][0]) if problem.statistics.n_labels else 0
+        return np.array([first, 1 - first])
+
     expected = list(adaboost(y, weight, 8, rng))
     made = list(drive(AS_ADABOOST[name], y, 2, [leaf for leaf, _, _ in expected], labels=says_the_class, weight=weight))
     assert len(made) == 8

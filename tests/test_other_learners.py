@@ -128,7 +128,7 @@ def test_algorithms_that_fit_numbers_refuse_learners_of_labels(model: Any) -> No
     "model",
     [
         AdaBoostM2Classifier(response="probability"),
-        AdaBoostM2Classifier(response="probability", transform=None),
+        AdaBoostM2Classifier(response="probability", grow_by="classes"),
         AdaBoostHMClassifier(response="probability"),
         AdaBoostMHClassifier(leaves="probability"),
     ],

@@ -2,7 +2,7 @@
 
     paper                                     here
     mu_t(l), a colour for each label          mu, (K,), +1 or -1; Li's partial colourings have 0 for classes that are left out
-    D(i, l), l a wrong label of row i         state D, (n, K), zero at the true label; its total T
+    D(i, l), l a wrong label of row i         state D, (n, K), zero at the true label
     U = sum D(i, l) [mu(l) != mu(y_i)]        U
     w_i = sum_l D(i, l) [mu(l) != mu(y_i)]/U  w, without the division
     h(x), eps = sum w [h != mu(y)]            h, (L,), by leaves.label; error
@@ -70,6 +70,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     repartition: bool = flag(False)
     n_estimators: int = integer(300, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         if self.repartition and self.votes == "asymmetric":
@@ -84,7 +85,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         w = (D.values * (mu * own[:, None] < 0)).sum(axis=1)
         grown = Statistics.of_labels((own > 0).astype(np.uint16), w, 2)
         if not self.repartition:
-            return [Problem(grown, GINI_CRITERION, tag=(mu, float(D.values.sum())))]
+            return [Problem(grown, GINI_CRITERION, tag=mu)]
         by_class = Statistics.of_both(D.values, task.y, D.values.sum(axis=1), task.K)
         return [Problem(grown, GINI_CRITERION, by_class, tag=pair_weights(D.values, task.y, task.K))]
 
@@ -94,12 +95,12 @@ class AdaBoostECCClassifier(BoostingClassifier):
             against, own = np.hsplit(leaves.sums, 2)  # (L, K)
             preference = h @ (own - against)
             mu, pairs = repartition(preference), problem.tag
-            U, T = float(pairs[mu[:, None] != mu].sum()), float(pairs.sum())
+            U = float(pairs[mu[:, None] != mu].sum())
             edge = float(preference @ mu) / 2  # right minus wrong
         else:
-            mu, T = problem.tag
+            mu = problem.tag
             U, edge = float(leaves.sums.sum()), float((h * (leaves.sums[:, 1] - leaves.sums[:, 0])).sum())
-        if U <= 0 or abs(edge) <= NO_EDGE * T:
+        if abs(edge) <= NO_EDGE * U:
             return Refusal("the tree tells the two colours apart no better than chance")
         stop = "a tree made no error" if edge > (1 - 2 * KAPPA) * U and task.K == 2 else None  # else other colourings are left
         if self.votes == "asymmetric":

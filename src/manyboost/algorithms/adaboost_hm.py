@@ -66,6 +66,7 @@ class AdaBoostHMClassifier(BoostingClassifier):
     line_search: str = choice("exact", "exact", "bound")
     n_estimators: int = integer(200, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         return Weights.of(task.weight)

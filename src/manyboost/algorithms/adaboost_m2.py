@@ -4,7 +4,7 @@
     D(i, l), l a wrong label of row i         state D, (n, K), zero at the true label
     D(i) = sum_l D(i, l), q = D(i, l) / D(i)  of_row
     r(i, y_i) = 2/K, r(i, l) = (1 - q)/K      rewards = D(i) r(i, l): what saying label l earns                (Bylander, 7)
-    r' = r - min_l r                          grow_by="r'", the least rewards with the same differences
+    r' = r - min_l r                          grow_by="r_prime", the least rewards with the same differences
     h(x, .), on the simplex                   h, (L, K): one label, or shares of the leaf's rewards
     eps = 1/2 sum D (1 - h(x,y_i) + h(x,l))   error, by theorem 3 from the sums of rewards in each leaf
     beta = eps / (1 - eps)                    exp(-alpha)
@@ -43,7 +43,7 @@ class AdaBoostM2Classifier(BoostingClassifier):
     ----------
     response : {"label", "probability"}
         A leaf says one label, or how much of its weight goes to each.
-    grow_by : {"r'", "r", "classes"}
+    grow_by : {"r_prime", "r", "classes"}
         Rewards for every label of every row, Bylander's r' or r (AdaBoost.M2T), or the rows' classes alone by their total weights D(i),
         as an ordinary classifier would be.
 
@@ -62,9 +62,10 @@ class AdaBoostM2Classifier(BoostingClassifier):
     """
 
     response: str = choice("label", "label", "probability")
-    grow_by: str = choice("r'", "r'", "r", "classes")
+    grow_by: str = choice("r_prime", "r_prime", "r", "classes")
     n_estimators: int = integer(200, low=1)
-    max_depth: int | None = integer(8, low=1, none="no limit")
+    max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))

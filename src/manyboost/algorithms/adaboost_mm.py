@@ -56,7 +56,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
 
     line_search: str = choice("exact", "exact", "edge")
     n_estimators: int = integer(200, low=1)
-    max_depth: int | None = integer(8, low=1, none="no limit")
+    max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         return Weights.of(wrong_labels(task.weight, task.y, task.K))

@@ -10,8 +10,8 @@
     f(x, l) = sum alpha h(x, l)               the K scores
 
 Since exp((a - b)/2) <= (exp(a) + exp(-b))/2, the new loss is at most the sum over leaves and labels of sqrt(W+ W-), half the criterion
-``exponential`` by which trees are grown; that c minimises the bound. The paper keeps D as a product of v(i, l0) and v(i, l1); with one true
-label the pairs of a row are as few as its labels, and D itself is kept. Told to say +1 at one label only, it is AdaBoost.M2.
+``exponential`` by which trees can be grown; that c minimises the bound. The paper keeps D as a product of v(i, l0) and v(i, l1); with one
+true label the pairs of a row are as few as its labels, and D itself is kept. Told to say +1 at one label only, it is AdaBoost.M2.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
 from manyboost.maths.weights import Weights, wrong_labels
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.trees.criteria import exponential
+from manyboost.rows import along_direction
+from manyboost.trees.criteria import exponential, newton
 from manyboost.trees.statistics import Statistics
 
 
@@ -41,10 +42,14 @@ class AdaBoostMRClassifier(BoostingClassifier):
     ----------
     leaves : {"confidence", "vote"}
         Each leaf and label has its own confidence, or votes +1 or -1 with one coefficient for the tree.
+    grow_by : {"direction", "labels"}
+        Choose splits along one random direction of labels a round, as AdaBoost.MH does, or by the bound over all labels.
     smoothing : float
         Added to both weights of a leaf and label, in units of the mean weight of a pair.
     max_confidence : float
         Largest confidence of a leaf.
+    l2 : float
+        Added to the curvature, in units of the total weight of a row, when growing by a direction.
 
     References
     ----------
@@ -60,11 +65,14 @@ class AdaBoostMRClassifier(BoostingClassifier):
     """
 
     leaves: str = choice("confidence", "confidence", "vote")
-    smoothing: float = number(0.5, low=0)
+    grow_by: str = choice("direction", "direction", "labels")
+    smoothing: float = number(0.1, low=0)
     max_confidence: float = number(4.0, low=0, open_low=True)
+    l2: float = number(1.0, low=0)
     n_estimators: int = integer(200, low=1)
     learning_rate: float = number(0.2, low=0, high=1, open_low=True)
-    max_depth: int | None = integer(5, low=1, none="no limit")
+    max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
@@ -72,11 +80,15 @@ class AdaBoostMRClassifier(BoostingClassifier):
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         of_row = D.values.sum(axis=1)
         both = D.values + of_row[:, None] * one_hot(task.y, task.K)
+        for_and_against = Statistics.of_both(both, task.y, of_row, task.K)
 
         def rewards() -> Floats:
             return rewards_of(D.values - of_row[:, None] * one_hot(task.y, task.K))
 
-        return [Problem(Statistics.of_both(both, task.y, of_row, task.K), exponential(task.K), rewards=rewards)]
+        if self.grow_by == "labels":
+            return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
+        along = Statistics.of_rows(along_direction(both, rng.standard_normal(task.K), task.y))
+        return [Problem(along, newton(1, self.l2 * float(both.sum()) / task.N), for_and_against, rewards=rewards)]
 
     def votes(self, W_plus: Floats, W_minus: Floats) -> Floats:
         """h of leaves that vote: (L, K)."""

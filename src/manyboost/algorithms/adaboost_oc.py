@@ -59,6 +59,7 @@ class AdaBoostOCClassifier(BoostingClassifier):
     colouring: str = choice("random_half", *COLOURINGS)
     n_estimators: int = integer(300, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
+    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
@@ -73,7 +74,7 @@ class AdaBoostOCClassifier(BoostingClassifier):
         mu, T = problem.tag
         h = np.where(leaves.label == 1, 1.0, -1.0)
         edge = float((h * (leaves.sums[:, 1] - leaves.sums[:, 0])).sum()) / T  # (1 - 2 eps) U
-        if abs(edge) <= NO_EDGE:
+        if abs(edge) <= NO_EDGE * leaves.sums.sum() / T:
             return Refusal("the tree tells the two colours apart no better than chance")
         pseudo_loss, perfect = clipped_error((1 - edge) / 2)
         alpha = float(np.log((1 - pseudo_loss) / pseudo_loss)) / 2
