@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.rows import add_leaf_vectors, error_weight
+from manyboost.rows import Decisions
 from manyboost.trees.binning import Binning, Table
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.forest import Forest
@@ -93,10 +93,8 @@ class Boosted:
     """What the loop made."""
 
     forest: Forest
-    columns: Floats  # of the training rows
     history: dict[str, list[float]] = field(default_factory=dict)
     stop_reason: str = ""
-    validation_columns: Floats | None = None
 
 
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "seconds")
@@ -208,20 +206,17 @@ def boost(
     """
     trees = _Trees(task, table, keys, settings, threads)
     state = algorithm.start(task)
-    columns = np.zeros((len(task.y), n_columns))
-    watched = None if validation is None else np.zeros((len(validation.y), n_columns))
-    out = Boosted(Forest.empty(n_columns), columns, {name: [] for name in HISTORY}, validation_columns=watched)
+    scores = Decisions(task.y, task.weight, n_columns, decoder, threads)
+    watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, decoder, threads)
+    out = Boosted(Forest.empty(n_columns), {name: [] for name in HISTORY})
     first = 0
     if earlier is not None:
         out.forest = earlier.forest
         first = out.forest.n_rounds
         out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
-        state = _replay(algorithm, task, table, validation, out, settings.seed, state)
+        state = _replay(algorithm, task, table, validation, out.forest, scores, watched, settings.seed, state)
     grown: list[tuple[Tree, Floats, int, int]] = []
     any_split = bool((out.forest.nodes["feature"] >= 0).any())
-
-    def scores(of: Floats) -> Floats:
-        return of if decoder is None else of @ decoder
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
@@ -237,16 +232,16 @@ def boost(
             grown.append((tree, vectors, problem.column, round_))
             gains.append(Gain(problem, vectors, leaf))
             answers.append(answer)
-            add_leaf_vectors(columns, vectors, leaf, problem.column)
+            scores.add(vectors, leaf, problem.column)
             if validation is not None and watched is not None:
-                add_leaf_vectors(watched, vectors, tree.leaves_of(validation.table), problem.column)
+                watched.add(vectors, tree.leaves_of(validation.table), problem.column)
         if not gains:
             out.stop_reason = refusals[0] if refusals else "no problem was left to solve"
             break
         state = algorithm.update(task, state, gains)
         row = {
             "loss": algorithm.loss(task, state),
-            "training_error": error_weight(scores(columns), task.y, task.weight),
+            "training_error": scores.error(),
             "validation_error": np.nan,
             "step": float(np.mean([answer.size for answer in answers])),
             "n_trees": float(len(gains)),
@@ -254,7 +249,7 @@ def boost(
             "seconds": time.perf_counter() - began,
         }
         if validation is not None and watched is not None:
-            row["validation_error"] = error_weight(scores(watched), validation.y, validation.weight) / float(validation.weight.sum())
+            row["validation_error"] = watched.error() / float(validation.weight.sum())
         for name in HISTORY:
             out.history[name].append(row[name])
         asked = after_round is not None and after_round(round_, row, lambda: out.forest.extended(grown, binning))
@@ -264,7 +259,7 @@ def boost(
     else:
         out.stop_reason = f"all {settings.n_estimators} rounds were made"
     if not any_split:
-        return Boosted(Forest.empty(n_columns), np.zeros_like(columns), {name: [] for name in HISTORY}, NO_SPLIT, watched)
+        return Boosted(Forest.empty(n_columns), {name: [] for name in HISTORY}, NO_SPLIT)
     out.forest = out.forest.extended(grown, binning)
     return out
 
@@ -317,19 +312,22 @@ def best_round(errors: Sequence[float], tol: float) -> int:
     return best
 
 
-def _replay(algorithm: Algorithm, task: Task, table: Table, validation: Validation | None, out: Boosted, seed: int, state: Any) -> Any:
+def _replay(
+    algorithm: Algorithm, task: Task, table: Table, validation: Validation | None, forest: Forest, scores: Decisions,
+    watched: Decisions | None, seed: int, state: Any,
+) -> Any:  # fmt: skip
     """Bring state and columns to where the forest ends, by the same operations that the earlier fit made."""
-    watched = [] if validation is None else list(out.forest.replay(validation.table))
+    of_watched = [] if validation is None else list(forest.replay(validation.table))
     gains: list[Gain] = []
     problems: dict[int, Problem] = {}
     current = -1
-    for at, (round_, column, vectors, leaf) in enumerate(out.forest.replay(table)):
+    for at, (round_, column, vectors, leaf) in enumerate(forest.replay(table)):
         if round_ != current:
             state = algorithm.update(task, state, gains) if gains else state
             gains, current = [], round_
             problems = {problem.column: problem for problem in algorithm.pose(task, state, round_generator(seed, round_))}
         gains.append(Gain(problems[column], vectors, leaf))
-        add_leaf_vectors(out.columns, vectors, leaf, column)
-        if out.validation_columns is not None:
-            add_leaf_vectors(out.validation_columns, vectors, watched[at][3], column)
+        scores.add(vectors, leaf, column)
+        if watched is not None:
+            watched.add(vectors, of_watched[at][3], column)
     return algorithm.update(task, state, gains) if gains else state

@@ -136,14 +136,17 @@ class PIBoostClassifier(BoostingClassifier):
         return Answer((beta * f)[:, None], beta, clipped)
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
-        values = W.values.copy()
+        values = np.empty_like(W.values)
+        moved = [gain.problem.column for gain in gains]
+        still = np.setdiff1d(np.arange(len(values)), moved)
+        values[still] = W.values[still]
         for gain in gains:
             S, j = gain.problem.tag, gain.problem.column
             s, K = int(S.sum()), task.K
             margin = np.where(S, 1 / (s * (K - 1)), -1 / ((K - s) * (K - 1)))  # <c_l, y^S> / K, eq. (5)
             with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
                 factor = np.exp(-gain.vectors * margin)
-            values[j] *= gain.at_classes(factor, task.y)
+            values[j] = gain.scale_at_classes(W.values[j], factor, task.y)
         return W.updated(values)
 
     def link(self, columns: Floats) -> Floats:

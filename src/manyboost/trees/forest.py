@@ -91,23 +91,35 @@ class Forest:
 
     def extended(self, grown: Sequence[tuple[Tree, Floats, int, int]], binning: Binning) -> Forest:
         """This forest and, behind it, trees with their leaf vectors (L, width), first column and round."""
-        nodes, masks, values, members = [self.nodes], [self.masks], [self.values], [self.members]
-        n_nodes, n_masks, n_values = len(self.nodes), len(self.masks), len(self.values)
-        for tree, vectors, column, round_ in grown:
-            source, leaf = tree.nodes, tree.is_leaf
-            part = np.zeros(len(source), MEMBER_NODE)
-            part["feature"], part["bin"], part["missing_left"] = source["feature"], source["bin"], source["missing_left"]
-            part["cover"] = source["end"] - source["start"]
-            part["threshold"] = binning.thresholds(source["feature"], source["bin"])
-            part["left"] = np.where(leaf, n_values + tree.leaf_number() * vectors.shape[1], source["left"])
-            by_category = ~leaf & (source["bin"] < 0)
-            part["categories"] = np.where(by_category, n_masks + np.cumsum(by_category) - 1, -1)
-            nodes.append(part)
-            masks.append(source["mask"][by_category])
-            values.append(vectors.ravel())
-            members.append(np.array([(n_nodes, vectors.shape[1], column, round_)], MEMBER))
-            n_nodes, n_masks, n_values = n_nodes + len(part), n_masks + int(by_category.sum()), n_values + vectors.size
-        return Forest(np.concatenate(nodes), np.concatenate(masks), np.concatenate(values), np.concatenate(members), self.n_columns)
+        if not grown:
+            return self
+        trees = [tree for tree, _, _, _ in grown]
+        lengths = np.array([len(tree.nodes) for tree in trees])
+        sizes = np.array([vectors.size for _, vectors, _, _ in grown])
+        source = np.concatenate([tree.nodes for tree in trees])
+        number = np.concatenate([tree.leaf_number() for tree in trees])
+        members = np.zeros(len(grown), MEMBER)
+        members["root"] = len(self.nodes) + np.cumsum(lengths) - lengths
+        members["width"] = [vectors.shape[1] for _, vectors, _, _ in grown]
+        members["column"] = [column for _, _, column, _ in grown]
+        members["round"] = [round_ for _, _, _, round_ in grown]
+        first_value = len(self.values) + np.cumsum(sizes) - sizes
+        leaf = source["feature"] < 0
+        by_category = ~leaf & (source["bin"] < 0)
+        nodes = np.zeros(len(source), MEMBER_NODE)
+        for name in ("feature", "bin", "missing_left"):
+            nodes[name] = source[name]
+        nodes["cover"] = source["end"] - source["start"]
+        nodes["threshold"] = binning.thresholds(source["feature"], source["bin"])
+        nodes["left"] = np.where(leaf, np.repeat(first_value, lengths) + number * np.repeat(members["width"], lengths), source["left"])
+        nodes["categories"] = np.where(by_category, len(self.masks) + np.cumsum(by_category) - 1, -1)
+        return Forest(
+            np.concatenate([self.nodes, nodes]),
+            np.concatenate([self.masks, source["mask"][by_category]]),
+            np.concatenate([self.values, *(vectors.ravel() for _, vectors, _, _ in grown)]),
+            np.concatenate([self.members, members]),
+            self.n_columns,
+        )
 
     def first_rounds(self, n_rounds: int) -> Forest:
         """Only the members of the first rounds."""

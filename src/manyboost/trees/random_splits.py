@@ -209,7 +209,7 @@ def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, 
 
 
 @compiled_part
-def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist):
+def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, hist):
     """The best of the drawn splits of a node, one per feature, missing values on either side."""
     node_sums = growth.sums[node]
     start, end = growth.nodes[node].start, growth.nodes[node].end
@@ -230,7 +230,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, o
         for missing_left in range(2 if any_missing else 1):
             for s in range(grid.size):
                 sides[0, s] = sums[BELOW, s, f] + missing_left * sums[MISSING, s, f]
-            if offer(grid, rule, limits, node_sums, rest, before, weight, sides, best):
+            if offer(grid, rule, limits, node_sums, rest, before, weight, sides, best, best_left):
                 side = missing_left == 1 if any_missing else best.missing_left
                 if feature.categorical:
                     record_categories(f, feature.n_bins, order, n_used, n_left, side, best)
@@ -241,7 +241,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, o
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist):
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist):
     """Draw and compare one split per feature for the job's nodes."""
     for which in range(2):
         best[which].gain = 0.0
@@ -252,15 +252,15 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, b
             find_ranges(table, growth.rows, start, end, ranges)
             draw_thresholds(table, limits, node, ranges)
             sum_below(table, grid, growth.rows, start, end, ranges, block, sums)
-            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], sides, order, hist)
+            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], sides, order, hist)
 
 
 @compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, sides, order, hist, leaf):
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, hist, leaf):
     """The whole tree in one call."""
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist)
-        settle(grid, rule, growth, best)
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist)
+        settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(growth, leaf)
