@@ -225,6 +225,8 @@ def to_grid(
     ``empty`` gives the memory for them.
     """
     parts = statistics.dense, statistics.weight
+    dense: NDArray[np.signedinteger]
+    weight: NDArray[np.signedinteger]
     if random:
         exponent = coarse_exponent(*parts)
         dense, weight = (on_coarse_grid(part, exponent, new) for part, new in zip(parts, empty, strict=True))
@@ -304,7 +306,7 @@ class Grower:
 
     def _random_workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
         """What one thread needs to draw splits: ranges, block, sums."""
-        p = self.table.n_features
+        p = self.table.bins.shape[1] if self.table.layout == ROW_MAJOR else self.table.n_features
         return (
             self._array(f"ranges {part}", (3, p), np.uint8),
             self._array(f"block {part}", (2, p), np.int32),
