@@ -6,7 +6,8 @@ Every tree adds the vector of a row's leaf to some neighbouring columns of that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ MEMBER = np.dtype([("root", np.int64), ("width", np.int32), ("column", np.int32)
 
 @compiled
 def _add_scores(X, nodes, masks, values, members, begin, end, columns):
-    """Add the leaf vectors of members ``begin`` to ``end`` to the columns of each row."""
+    """Add the leaf vectors of members ``begin`` to ``end`` to the columns of each row; see :meth:`Forest._for_scoring` for width 0."""
     for t in range(begin, end):
         root, width, column = members[t].root, members[t].width, members[t].column
         for i in range(X.shape[0]):
@@ -54,10 +55,10 @@ def _add_scores(X, nodes, masks, values, members, begin, end, columns):
                     right = (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
                 n = root + nodes[n].left + right
                 f = nodes[n].feature
-            at = nodes[n].left
-            if width == 1:
-                columns[i, column] += values[at]
+            if width == 0:
+                columns[i, nodes[n].categories] += nodes[n].threshold
             else:
+                at = nodes[n].left
                 for k in range(width):
                     columns[i, column + k] += values[at + k]
 
@@ -80,6 +81,10 @@ class Forest:
     values: Floats
     members: NDArray[np.void]
     n_columns: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: no more than the fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def empty(cls, n_columns: int) -> Forest:
@@ -121,6 +126,30 @@ class Forest:
             self.n_columns,
         )
 
+    @cached_property
+    def _for_scoring(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """Nodes and members as the kernel likes them.
+
+        A tree that has at most one number other than zero in each leaf gets the width 0: the number stands in the leaf itself, as its
+        threshold, and the number's column as its categories.
+        """
+        nodes, members = self.nodes.copy(), self.members.copy()
+        if not len(members):
+            return nodes, members
+        at = np.flatnonzero(nodes["feature"] < 0)  # the leaves, in the order of their vectors
+        member = np.searchsorted(members["root"], at, side="right") - 1
+        width = members["width"][member].astype(np.int64)
+        first = nodes["left"][at].astype(np.int64)
+        leaf_of_value = np.repeat(np.arange(len(at)), width)
+        offset = np.arange(len(leaf_of_value)) - np.repeat(np.cumsum(width) - width, width)
+        used = np.flatnonzero(self.values[np.repeat(first, width) + offset])
+        wide = np.bincount(member[leaf_of_value[used]][:-1][np.diff(leaf_of_value[used]) == 0], minlength=len(members)) > 0
+        nodes["threshold"][at], nodes["categories"][at] = 0.0, members["column"][member]
+        nodes["threshold"][at[leaf_of_value[used]]] = self.values[first[leaf_of_value[used]] + offset[used]]
+        nodes["categories"][at[leaf_of_value[used]]] += offset[used].astype(np.int32)
+        members["width"][~wide] = 0
+        return nodes, members
+
     def first_rounds(self, n_rounds: int) -> Forest:
         """Only the members of the first rounds."""
         n = int(np.searchsorted(self.members["round"], n_rounds))
@@ -158,13 +187,14 @@ class Forest:
     def add_to(self, columns: Floats, X: Any, members: range | None = None, each: Callable[..., Iterable[Any]] = map) -> None:
         """Add the members' leaf vectors to ``columns`` (n, C) for the rows of ``X``; ``each`` may be a thread pool's map."""
         chosen = range(len(self.members)) if members is None else members
+        nodes, members_ = self._for_scoring
 
         def add(start: int) -> None:
             block = X[start : start + ROWS_PER_BLOCK]
             dense = block.toarray() if sparse.issparse(block) else block
             dense = np.ascontiguousarray(dense, dtype=np.float64)
             part = columns[start : start + ROWS_PER_BLOCK]
-            _add_scores(dense, self.nodes, self.masks, self.values, self.members, chosen.start, chosen.stop, part)
+            _add_scores(dense, nodes, self.masks, self.values, members_, chosen.start, chosen.stop, part)
 
         list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
 
