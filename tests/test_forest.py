@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -227,3 +228,21 @@ def test_importances_of_members_add_up():
     together = Forest.empty(2).extended(parts, case.binning).importances(3, np.eye(2))
     alone = [Forest.empty(2).extended([part], case.binning).importances(3, np.eye(2)) for part in parts]
     np.testing.assert_allclose(together, sum(alone), rtol=1e-14)
+
+
+def test_leaves_of_one_number_score_like_any_other():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        case = make(seed, CRITERIA[seed % 6], "best", all_rows=True)
+        grown = [item for item, _ in grown_on(case, 4, rng)]
+        for at, (tree, vectors, column, round_) in enumerate(grown):
+            if at % 3:  # the others keep several numbers, or one column
+                single = np.zeros_like(vectors)
+                single[np.arange(len(vectors)), rng.integers(0, vectors.shape[1], len(vectors))] = rng.standard_normal(len(vectors))
+                single[rng.random(len(vectors)) < 0.2] = 0.0
+                grown[at] = (tree, single, column, round_)
+        forest = Forest.empty(N_COLUMNS).extended(grown, case.binning)
+        np.testing.assert_array_equal(forest.columns(case.X), binned_scores([(item, None) for item in grown], case.table))
+        again = pickle.loads(pickle.dumps(forest))
+        assert set(vars(again)) == {"nodes", "masks", "values", "members", "n_columns"}
+        np.testing.assert_array_equal(again.columns(case.X), forest.columns(case.X))

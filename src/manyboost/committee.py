@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.protocol import Floats, Leaves, Problem, Task
-from manyboost.rows import add_leaf_vectors, mixed
+from manyboost.rows import mixed
 from manyboost.trees.random_numbers import seed_of, words_of
 from manyboost.trees.sampling import draw_by_weight, draw_uniformly
 from manyboost.trees.statistics import Statistics
@@ -104,7 +104,7 @@ class Committee:
         """The sum of all members for each row, (n, C); ``each`` may be a thread pool's map."""
         columns = np.zeros((X.shape[0], self.n_columns))
         for one, (vectors, leaf) in zip(self.members, each(lambda one: one.member.respond(X, one.vectors), self.members), strict=True):
-            add_leaf_vectors(columns, vectors, leaf, one.column)
+            columns[:, one.column : one.column + vectors.shape[1]] += vectors[leaf]
         return columns
 
     def staged_columns(self, X: Any) -> Iterator[Floats]:
@@ -115,7 +115,7 @@ class Committee:
             if round_ > at:
                 yield columns
                 at = round_
-            add_leaf_vectors(columns, vectors, leaf, column)
+            columns[:, column : column + vectors.shape[1]] += vectors[leaf]
         if self.members:
             yield columns
 

@@ -396,7 +396,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _earlier(self) -> Boosted:
         history = {name: list(values) for name, values in self.history_.items()}
-        return Boosted(self.forest_, np.empty((0, 0)), history, self.stop_reason_)
+        return Boosted(self.forest_, history, self.stop_reason_)
 
     def _ended_by_itself(self) -> bool:
         """Did the earlier fit end for a reason that would have ended a longer one, too?"""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
-from manyboost.rows import add_leaf_vectors, error_weight, mixed
+from manyboost.rows import Decisions, mixed
 from manyboost.trees.exact_sums import exact_total, sum_leaves
 from manyboost.trees.growing import GrowthLimits
 
@@ -152,10 +152,8 @@ class Boosted:
     """What the loop made."""
 
     ensemble: Any
-    columns: Floats  # of the training rows
     history: dict[str, list[float]] = field(default_factory=dict)
     stop_reason: str = ""
-    validation_columns: Floats | None = None
 
 
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "seconds")
@@ -197,20 +195,17 @@ def boost(
     settings, n_columns = work.settings, work.n_columns
     learner = rows.learner(task, settings, work.threads)
     state = algorithm.start(task)
-    columns = np.zeros((len(task.y), n_columns))
-    watched = None if validation is None else np.zeros((len(validation.y), n_columns))
-    out = Boosted(rows.no_members(n_columns), columns, {name: [] for name in HISTORY}, validation_columns=watched)
+    scores = Decisions(task.y, task.weight, n_columns, work.decoder, work.threads)
+    watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder, work.threads)
+    out = Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY})
     first = 0
     if earlier is not None:
         out.ensemble = earlier.ensemble
         first = out.ensemble.n_rounds
         out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
-        state = _replay(algorithm, task, rows, validation, out, settings.seed, state)
+        state = _replay(algorithm, task, rows, validation, out.ensemble, scores, watched, settings.seed, state)
     grown: list[GrownMember] = []
     any_split = not out.ensemble.is_constant
-
-    def scores(of: Floats) -> Floats:
-        return of if work.decoder is None else of @ work.decoder
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
@@ -226,12 +221,12 @@ def boost(
         for gain, (member, vectors) in zip(best.gains, best.kept, strict=True):
             column = gain.problem.column
             grown.append((member, vectors, column, round_))
-            add_leaf_vectors(columns, gain.vectors, gain.leaf, column)
+            scores.add(gain.vectors, gain.leaf, column)
             if validation is not None and watched is not None:
-                add_leaf_vectors(watched, *validation.rows.respond(member, vectors), column)
+                watched.add(*validation.rows.respond(member, vectors), column)
         row = {
             "loss": best.loss,
-            "training_error": error_weight(scores(columns), task.y, task.weight),
+            "training_error": scores.error(),
             "validation_error": np.nan,
             "step": float(np.mean([answer.size for answer in answers])),
             "n_trees": float(len(best.gains)),
@@ -239,7 +234,7 @@ def boost(
             "seconds": time.perf_counter() - began,
         }
         if validation is not None and watched is not None:
-            row["validation_error"] = error_weight(scores(watched), validation.y, validation.weight) / float(validation.weight.sum())
+            row["validation_error"] = watched.error() / float(validation.weight.sum())
         for name in HISTORY:
             out.history[name].append(row[name])
         asked = after_round is not None and after_round(round_, row, lambda: rows.extended(out.ensemble, grown))
@@ -249,7 +244,7 @@ def boost(
     else:
         out.stop_reason = f"all {settings.n_estimators} rounds were made"
     if not any_split:
-        return Boosted(rows.no_members(n_columns), np.zeros_like(columns), {name: [] for name in HISTORY}, NO_SPLIT, watched)
+        return Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY}, NO_SPLIT)
     out.ensemble = rows.extended(out.ensemble, grown)
     return out
 
@@ -376,18 +371,21 @@ def best_round(errors: Sequence[float], tol: float) -> int:
     return best
 
 
-def _replay(algorithm: Algorithm, task: Task, rows: Rows, validation: Validation | None, out: Boosted, seed: int, state: Any) -> Any:
+def _replay(
+    algorithm: Algorithm, task: Task, rows: Rows, validation: Validation | None, ensemble: Any, scores: Decisions,
+    watched: Decisions | None, seed: int, state: Any,
+) -> Any:  # fmt: skip
     """Bring state and columns to where the members end, by the same operations that the earlier fit made."""
-    if validation is not None and out.validation_columns is not None:
-        for _, column, vectors, leaf in validation.rows.replay(out.ensemble):
-            add_leaf_vectors(out.validation_columns, vectors, leaf, column)
-    for round_, members in groupby(rows.replay(out.ensemble), key=lambda member: member[0]):
+    if validation is not None and watched is not None:
+        for _, column, vectors, leaf in validation.rows.replay(ensemble):
+            watched.add(vectors, leaf, column)
+    for round_, members in groupby(rows.replay(ensemble), key=lambda member: member[0]):
         made = list(members)
         groups = _in_groups(algorithm.pose(task, state, round_generator(seed, round_)))
         problems = _problems_of(groups, [(column, vectors.shape[1]) for _, column, vectors, _ in made])
         gains = [Gain(problem, vectors, leaf) for problem, (_, _, vectors, leaf) in zip(problems, made, strict=True)]
         for gain in gains:
-            add_leaf_vectors(out.columns, gain.vectors, gain.leaf, gain.problem.column)
+            scores.add(gain.vectors, gain.leaf, gain.problem.column)
         state = algorithm.update(task, state, gains)
     return state
 

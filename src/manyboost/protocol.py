@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.rows import scaled_by_leaf, scaled_pairs
+from manyboost.rows import scaled_at_classes, scaled_by_leaf, scaled_pairs
 from manyboost.trees.criteria import Criterion
 from manyboost.trees.statistics import Statistics
 
@@ -166,6 +166,10 @@ class Gain:
     def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
         """``table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""
         return np.take(table.ravel(), self.leaf * np.intp(table.shape[1]) + y)
+
+    def scale_at_classes(self, values: Floats, table: Floats, y: NDArray[np.intp]) -> Floats:
+        """``values * table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""
+        return scaled_at_classes(values, table, y, self.leaf)
 
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
         """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""

@@ -2,49 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled
+from manyboost.compiled import compiled, compiled_part
 
 Floats = NDArray[np.float64]
 
 
-@compiled
-def _add_leaf_vectors(columns, vectors, leaf, column):
-    width = vectors.shape[1]
-    only = np.zeros(vectors.shape[0], np.int64)  # where a leaf's vector has its one entry that is not zero
-    most = 0
-    for n in range(vectors.shape[0]):
-        n_used = 0
-        for k in range(width):
-            if vectors[n, k] != 0:
-                only[n] = k
-                n_used += 1
-        most = max(most, n_used)
-    if most <= 1:
-        for i in range(leaf.size):
-            k = only[leaf[i]]
-            columns[i, column + k] += vectors[leaf[i], k]
-        return
-    for i in range(leaf.size):
-        for k in range(width):
-            columns[i, column + k] += vectors[leaf[i], k]
+BLOCK = 1 << 15  # rows whose weights are added up one by one; blocks follow in their order, whichever thread had them
+CHUNK = 256  # rows whose scores stay in the first-level cache
+
+
+@compiled_part
+def _add_amounts(column, amounts, leaf, start, end):
+    for i in range(start, end):
+        column[i] += amounts[leaf[i]]
 
 
 @compiled
-def _error_weight(scores, y, weight):
-    wrong = 0.0
-    for i in range(y.size):
-        row = scores[i]
-        own = row[y[i]]
-        beaten = False
-        for k in range(y[i]):
-            beaten |= row[k] >= own  # of equal scores the first counts
-        for k in range(y[i] + 1, row.size):
-            beaten |= row[k] > own
-        wrong += weight[i] * beaten
-    return wrong
+def _add_leaf_vectors(columns, vectors, leaf, column, start, end):
+    """``columns`` is (C, n): a row's entries are far apart, those of a column side by side."""
+    for begin in range(start, end, BLOCK):
+        for k in range(vectors.shape[1]):
+            _add_amounts(columns[column + k], vectors[:, k].copy(), leaf, begin, min(begin + BLOCK, end))
+
+
+@compiled
+def _add_votes(columns, label, amount, leaf, y, weight, said, first, last, wrong):
+    """Each leaf adds a positive amount to the score of one label, so that no other label can overtake a row's first."""
+    for block in range(first, last):
+        total = 0.0
+        for r in range(block * BLOCK, min((block + 1) * BLOCK, y.size)):
+            i = np.uint64(r)
+            of = np.uint64(leaf[i])
+            k, s = np.uint64(label[of]), np.uint64(said[i])
+            score = columns[k, i] + amount[of]
+            columns[k, i] = score
+            rival = columns[s, i]
+            better = (score > rival) | ((score == rival) & (k <= s))  # no branch to mispredict
+            s = k if better else s
+            said[i] = s
+            total += weight[i] * (s != np.uint64(y[i]))
+        wrong[block] = total
+
+
+@compiled
+def _decide(columns, decoder, y, weight, said, first, last, wrong):
+    """The label of the highest score of each row, the first of equals, and the weight of the rows where it is wrong."""
+    score, best, label = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
+    n_scores = decoder.shape[1] if decoder.size else columns.shape[0]
+    for block in range(first, last):
+        total = 0.0
+        end = min((block + 1) * BLOCK, y.size)
+        for start in range(block * BLOCK, end, CHUNK):
+            n = min(CHUNK, end - start)
+            for k in range(n_scores):
+                if decoder.size:
+                    for r in range(n):
+                        score[r] = 0.0
+                    for c in range(0, columns.shape[0], 2):  # two at a time: fewer loads and stores of the score
+                        d = min(c + 1, columns.shape[0] - 1)
+                        factor, other = decoder[c, k], decoder[d, k] if d > c else 0.0
+                        part, next_part = columns[c, start : start + n], columns[d, start : start + n]
+                        for r in range(n):
+                            score[r] += part[r] * factor + next_part[r] * other
+                else:
+                    part = columns[k, start : start + n]
+                    for r in range(n):
+                        score[r] = part[r]
+                for r in range(n):
+                    better = k == 0 or score[r] > best[r]
+                    best[r] = score[r] if better else best[r]
+                    label[r] = k if better else label[r]
+            for r in range(n):
+                said[start + r] = label[r]
+                total += weight[start + r] * (label[r] != y[start + r])
+        wrong[block] = total
 
 
 @compiled
@@ -66,6 +103,22 @@ def _scaled_pairs(values, grown, shrunken, y, leaf, out):
 
 
 @compiled
+def _scaled_at_classes(values, factors, y, leaf, out):
+    for r in range(leaf.size):
+        i = np.uint64(r)
+        out[i] = values[i] * factors[np.uint64(leaf[i]), np.uint64(y[i])]
+
+
+@compiled
+def _sides_and_costs(values, side, cost, y, label, out):
+    for r in range(y.size):
+        i = np.uint64(r)
+        k = np.uint64(y[i])
+        label[i] = side[k]
+        out[i] = values[i] * cost[k]
+
+
+@compiled
 def _along(weights, direction, y, out):
     for i in range(y.size):
         first = 0.0
@@ -83,11 +136,12 @@ def _own_entries(values, y, out):
         out[i] = values[i, y[i]]
 
 
-def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
-    """Add the vector of each row's leaf to its columns, from ``column`` on, in place."""
-    if column + vectors.shape[1] > columns.shape[1]:  # the kernel checks no bounds, and trees may come from a file
-        raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {columns.shape[1] - 1}.")
-    _add_leaf_vectors(columns, vectors, leaf, column)
+class Team(Protocol):
+    """Threads to share rows with."""
+
+    n: int
+
+    def map(self, function: Callable[..., Any], items: Any) -> Any: ...
 
 
 def mixed(shares: Floats, vectors: Floats) -> Floats:
@@ -95,9 +149,66 @@ def mixed(shares: Floats, vectors: Floats) -> Floats:
     return np.asarray(np.einsum("nk,kw->nw", shares, vectors))
 
 
-def error_weight(scores: Floats, y: NDArray[np.integer], weight: Floats) -> float:
-    """The weight of the rows whose highest score (the first of equals) is not at their class."""
-    return float(_error_weight(scores, y, weight))
+def in_parts(team: Team, n_blocks: int, work: Callable[[int, int], None]) -> None:
+    """Have blocks ``first`` to ``last`` worked on by each thread, if there are several for each."""
+    if team.n == 1 or n_blocks < 2:
+        work(0, n_blocks)
+        return
+    ends = [n_blocks * part // team.n for part in range(team.n + 1)]
+    list(team.map(lambda part: work(ends[part], ends[part + 1]), range(team.n)))
+
+
+class Decisions:
+    """The columns of rows whose classes are known, and the weight of the rows that they mistake.
+
+    Parameters
+    ----------
+    y, weight : (n,) classes and weights of the rows
+    n_columns : C, the number of columns; they start at zero and are changed by :meth:`add` alone
+    decoder : (C, K) what a column means for the K scores; None when the columns are the scores
+    team : threads
+    """
+
+    def __init__(self, y: NDArray[np.intp], weight: Floats, n_columns: int, decoder: Floats | None, team: Team):
+        self._y, self._weight, self._team = y.astype(np.uint16), weight, team
+        self._columns = np.zeros((n_columns, len(y)))
+        self._decoder = np.empty((0, 0)) if decoder is None else np.ascontiguousarray(decoder)
+        self._said = np.zeros(len(y), np.uint16)
+        self._wrong = np.zeros(-(-len(y) // BLOCK))
+        self._decided = decoder is None
+
+    def add(self, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
+        """Add the vector of each row's leaf to its columns, from ``column`` on."""
+        if column + vectors.shape[1] > len(self._columns):  # the kernels check no bounds, and trees may come from a file
+            raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {len(self._columns) - 1}.")
+        if self._decided and ((vectors > 0).sum(axis=1) == 1).all() and np.count_nonzero(vectors) == len(vectors):
+            label = vectors.argmax(axis=1)
+            amount = vectors[np.arange(len(vectors)), label]
+            shared = self._y, self._weight, self._said
+            in_parts(self._team, len(self._wrong), lambda first, last: _add_votes(
+                self._columns, label + column, amount, leaf, *shared, first, last, self._wrong
+            ))  # fmt: skip
+            return
+        self._decided = False
+        n = len(self._y)
+        in_parts(self._team, len(self._wrong), lambda first, last: _add_leaf_vectors(
+            self._columns, vectors, leaf, column, first * BLOCK, min(last * BLOCK, n)
+        ))  # fmt: skip
+
+    def error(self) -> float:
+        """The weight of the rows whose highest score (the first of equals) is not at their class."""
+        if not self._decided:
+            shared = self._columns, self._decoder, self._y, self._weight, self._said
+            in_parts(self._team, len(self._wrong), lambda first, last: _decide(*shared, first, last, self._wrong))
+            self._decided = not self._decoder.size
+        return float(sum(self._wrong.tolist()))
+
+
+def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
+    """``values * factors[leaf, y]``: (n,)."""
+    out = np.empty_like(values)
+    _scaled_at_classes(values, factors, y, leaf, out)
+    return out
 
 
 def scaled_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
@@ -117,6 +228,13 @@ def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf
     out = np.empty_like(values)
     _scaled_pairs(values, np.exp(centred), np.exp(-centred), y, leaf, out)
     return out
+
+
+def sides_and_costs(values: Floats, side: NDArray[np.uint16], cost: Floats, y: NDArray[np.intp]) -> tuple[NDArray[np.uint16], Floats]:
+    """``side[y]`` and ``values * cost[y]`` of each row."""
+    label, out = np.empty(len(y), np.uint16), np.empty(len(y))
+    _sides_and_costs(values, side, cost, y, label, out)
+    return label, out
 
 
 def along_direction(weights: Floats, direction: Floats, y: NDArray[np.integer]) -> Floats:

@@ -36,6 +36,7 @@ from manyboost.maths.steps import separator_root
 from manyboost.maths.weights import Weights
 from manyboost.parameters import checked, choice, count_or_fraction, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
+from manyboost.rows import sides_and_costs
 from manyboost.trees.criteria import GINI_CRITERION
 from manyboost.trees.statistics import Statistics
 
@@ -114,11 +115,11 @@ class PIBoostClassifier(BoostingClassifier):
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         problems = []
         for j, S in enumerate(self.masks(task.K)):
-            inside, s = np.take(S.astype(np.uint16), task.y), int(S.sum())
+            s, by_cost = int(S.sum()), self.learner_weights == "cost"
+            cost = np.where(S, task.K - s, float(s)) if by_cost else np.ones(task.K)
+            inside, weighted = sides_and_costs(W.values[j], S.astype(np.uint16), cost, task.y)
             plain = Statistics.of_labels(inside, W.values[j], 2)
-            by_cost = self.learner_weights == "cost"
-            cost = np.where(S, task.K - s, float(s))
-            grown = Statistics.of_labels(inside, W.values[j] * np.take(cost, task.y), 2) if by_cost else plain
+            grown = Statistics.of_labels(inside, weighted, 2) if by_cost else plain
             problems.append(Problem(grown, GINI_CRITERION, plain if by_cost else None, column=j, tag=S))
         return problems
 
@@ -136,14 +137,17 @@ class PIBoostClassifier(BoostingClassifier):
         return Answer((beta * f)[:, None], beta, clipped)
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
-        values = W.values.copy()
+        values = np.empty_like(W.values)
+        moved = [gain.problem.column for gain in gains]
+        still = np.setdiff1d(np.arange(len(values)), moved)
+        values[still] = W.values[still]
         for gain in gains:
             S, j = gain.problem.tag, gain.problem.column
             s, K = int(S.sum()), task.K
             margin = np.where(S, 1 / (s * (K - 1)), -1 / ((K - s) * (K - 1)))  # <c_l, y^S> / K, eq. (5)
             with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
                 factor = np.exp(-gain.vectors * margin)
-            values[j] *= gain.at_classes(factor, task.y)
+            values[j] = gain.scale_at_classes(W.values[j], factor, task.y)
         return W.updated(values)
 
     def link(self, columns: Floats) -> Floats:

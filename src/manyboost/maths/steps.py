@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 Floats = NDArray[np.float64]
+ROOT_TOLERANCE = 1e-15
 KAPPA = 1e-6  # errors below this count as none, and above one minus this as all
 MAX_STEP = 0.5 * float(np.log((1 - KAPPA) / KAPPA))  # half the log-odds of such an error
 NO_EDGE = 1e-12  # edges below this are roundings of none
@@ -56,33 +57,55 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
     its two parts. The polynomial itself is never expanded.
     """
     r = K - s
-    cap = 0.5 * float(np.log((1 - KAPPA) / KAPPA)) / r
+    cap = 0.5 * math.log((1 - KAPPA) / KAPPA) / r
     total = A1 + A2
     if e1 + e2 <= KAPPA * total:
         return cap, True
     if A1 - e1 + A2 - e2 <= KAPPA * total:
         return -cap, True
 
-    def power(exponent: float) -> float:
-        return math.exp(min(exponent, 700.0))  # with many classes e^{(K-s)u} overflows far from the root
-
-    def slope(u: float) -> float:
-        return r * (e1 * power(r * u) - (A1 - e1) * power(-r * u)) + s * (e2 * power(s * u) - (A2 - e2) * power(-s * u))
-
     ends = []
     for good, bad, rate in ((A1 - e1, e1, r), (A2 - e2, e2, s)):
         if good > 0 and bad > 0:
-            ends.append(float(np.log(good / bad)) / (2 * rate))
+            ends.append(math.log(good / bad) / (2 * rate))
     low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
+
+    def slope(u: float) -> tuple[float, float]:
+        """g and its derivative; with many classes e^{(K-s)u} overflows far from the root."""
+        of1, of2 = e1 * math.exp(min(r * u, 700.0)), e2 * math.exp(min(s * u, 700.0))
+        against1, against2 = (A1 - e1) * math.exp(min(-r * u, 700.0)), (A2 - e2) * math.exp(min(-s * u, 700.0))
+        return r * (of1 - against1) + s * (of2 - against2), r * r * (of1 + against1) + s * s * (of2 + against2)
+
     width = 1.0 / r
-    while slope(low) > 0:
+    while slope(low)[0] > 0:
         low, width = low - width, 2 * width
     width = 1.0 / r
-    while slope(high) < 0:
+    while slope(high)[0] < 0:
         high, width = high + width, 2 * width
-    if low == high or slope(low) == 0:
-        return low, False
-    return float(brentq(slope, low, high, xtol=1e-15, rtol=4 * np.finfo(float).eps)), False
+    start, stiff = 0.5 * (low + high), 2 * r * math.sqrt(e1 * (A1 - e1))
+    if stiff > 0 and len(ends) == 2:  # the first part is 2r sqrt(..) sinh(r (u - ends[0])); the second hardly changes meanwhile
+        start = ends[0] - math.asinh(slope(ends[0])[0] / stiff) / r
+    return increasing_root(slope, low, high, start), False
+
+
+def increasing_root(function: Callable[[float], tuple[float, float]], low: float, high: float, start: float) -> float:
+    """The root between ``low`` and ``high`` of an increasing function that is given with its derivative, sought from ``start`` on.
+
+    By Newton's method, or by halves where that would leave the interval or come no nearer.
+    """
+    x, last = min(max(start, low), high), high - low
+    while low < high:
+        value, derivative = function(x)
+        if value == 0:
+            break
+        low, high = (low, x) if value > 0 else (x, high)
+        step = value / derivative if derivative > 0 else math.inf
+        if not low < x - step < high or abs(step) > 0.5 * last:
+            step = x - 0.5 * (low + high)
+        if abs(step) <= ROOT_TOLERANCE * max(abs(x), 1.0):
+            return x - step
+        x, last = x - step, abs(step)
+    return x
 
 
 def length_of_least_loss(slope: Callable[[float], tuple[float, float]], longest: float) -> tuple[float, bool]:

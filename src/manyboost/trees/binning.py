@@ -42,9 +42,10 @@ Mapper = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]
 class Table(NamedTuple):
     """Binned rows, as the kernels see them.
 
-    ``bins`` is (p, n) when FEATURE_MAJOR, (n, p) when ROW_MAJOR and empty when SPARSE, where row i holds ``entries[a:b]`` at the columns
-    ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere else. When FEATURE_MAJOR, neighbouring features of
-    which no row has more than one off its ``zero_bin``, such as one-hot columns, may share a column: see :func:`share_columns`.
+    ``bins`` is (p, n) when FEATURE_MAJOR, (n, :func:`row_width`) when ROW_MAJOR, with zeros behind the last feature, and empty when
+    SPARSE, where row i holds ``entries[a:b]`` at the columns ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere
+    else. When FEATURE_MAJOR, neighbouring features of which no row has more than one off its ``zero_bin``, such as one-hot columns, may
+    share a column: see :func:`share_columns`.
     """
 
     layout: int
@@ -190,6 +191,12 @@ def bin_values(values: Floats, binning: Binning, feature: int, out: NDArray[np.u
         _bin_values(values, cuts, len(cuts) + 1, out)
 
 
+def row_width(p: int) -> int:
+    """The bytes of a row of p bins: rows that fill vector registers are read two to three times as fast."""
+    step = 16 if p <= 16 else 32
+    return -(-p // step) * step
+
+
 def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Table:
     """The rows of ``X`` as bins; a sparse matrix stays sparse whatever ``layout`` is asked for."""
     n, p = X.shape
@@ -216,7 +223,7 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
         rows.sort_indices()
         indptr, indices, entries = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
     else:
-        bins = np.empty((p, n) if layout == FEATURE_MAJOR else (n, p), np.uint8)
+        bins = np.empty((p, n), np.uint8) if layout == FEATURE_MAJOR else np.zeros((n, row_width(p)), np.uint8)
 
         def fill(feature: int) -> None:
             column = bins[feature] if layout == FEATURE_MAJOR else np.empty(n, np.uint8)

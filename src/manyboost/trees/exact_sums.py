@@ -12,28 +12,79 @@ The fine grid follows from counts of binary exponents, which are integers themse
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled
+from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.statistics import Floats, Statistics
 
 TOTAL_BITS = 62
 COARSE_BITS = 24
 COARSE_BLOCK = 127
+Empty = Callable[[Any, Any], NDArray[Any]]
 
 
-@compiled
+@compiled_part
 def _count_exponents(values, counts):
+    """Count binary exponents; four tables take turns, so that equal exponents do not wait for each other."""
     bits = values.view(np.uint64)
-    for i in range(bits.size):
-        counts[(bits[i] >> np.uint64(52)) & np.uint64(0x7FF)] += 1
+    shift, mask = np.uint64(52), np.uint64(0x7FF)
+    c0, c1, c2, c3 = counts[0], counts[1], counts[2], counts[3]
+    for q in range(bits.size >> 2):
+        i = np.uint64(4 * q)
+        c0[(bits[i] >> shift) & mask] += 1
+        c1[(bits[i + np.uint64(1)] >> shift) & mask] += 1
+        c2[(bits[i + np.uint64(2)] >> shift) & mask] += 1
+        c3[(bits[i + np.uint64(3)] >> shift) & mask] += 1
+    for i in range(bits.size & ~3, bits.size):
+        c0[(bits[i] >> shift) & mask] += 1
+
+
+@compiled_part
+def _exponent_for(first, second):
+    counts = np.zeros((4, 2048), np.int64)
+    _count_exponents(first, counts)
+    _count_exponents(second, counts)
+    bound = np.int64(0)  # of the total, in units of the exponent at hand: rounding down loses no bit that could carry
+    highest = 0
+    units = np.int64(0)
+    for e in range(1, 2048):  # exponent 0: zeros and denormal numbers
+        n = counts[0, e] + counts[1, e] + counts[2, e] + counts[3, e]
+        units = (units >> 1) + n
+        if n > 0:
+            bound = units
+            highest = e
+    if highest == 0:
+        return 0
+    n_bits = 0
+    while bound > 0:
+        bound >>= 1
+        n_bits += 1
+    return min(max(TOTAL_BITS - (n_bits + highest - 1022), -1000), 1000)
 
 
 @compiled
+def _fine_exponent(first, second):
+    return _exponent_for(first, second)
+
+
+@compiled_part
 def _round_to_grid(values, scale, out):
     for i in range(values.size):
         out[i] = np.int64(np.rint(values[i] * scale))
+
+
+@compiled
+def _to_fine_grid(first, second, less, out_first, out_second):
+    """Both on the grid that their total allows, made coarser by ``less``; its exponent."""
+    exponent = _exponent_for(first, second) - less
+    _round_to_grid(first, math.ldexp(1.0, exponent), out_first)
+    _round_to_grid(second, math.ldexp(1.0, exponent), out_second)
+    return exponent
 
 
 @compiled
@@ -43,8 +94,10 @@ def _round_to_coarse_grid(values, scale, out):
 
 
 @compiled
-def _sum_leaves(dense, label, weight, leaf, scale, sums):
-    """Add every row's statistics, rounded to the grid, to the sums of its leaf."""
+def _sum_leaves(dense, label, weight, leaf, sums):
+    """Add every row's statistics, rounded to the fine grid, to the sums of its leaf; the exponent of the grid."""
+    exponent = _exponent_for(dense.reshape(-1), weight)
+    scale = math.ldexp(1.0, exponent)
     n_dense = dense.shape[1]
     for i in range(dense.shape[0]):
         row = sums[leaf[i]]
@@ -52,27 +105,29 @@ def _sum_leaves(dense, label, weight, leaf, scale, sums):
             row[s] += np.int64(np.rint(dense[i, s] * scale))
         if label.size:
             row[n_dense + label[i]] += np.int64(np.rint(weight[i] * scale))
+    return exponent
+
+
+def _flat(values: Floats) -> Floats:
+    return np.ascontiguousarray(values).reshape(-1)
 
 
 def fine_exponent(*arrays: Floats) -> int:
     """The e for which the absolute total of all values, times 2**e, has at most 62 bits."""
-    counts = np.zeros(2048, np.int64)
-    for array in arrays:
-        _count_exponents(np.ascontiguousarray(array).reshape(-1), counts)
-    used = np.flatnonzero(counts)
-    used = used[used > 0]  # exponent 0: zeros and denormal numbers
-    if not len(used):
-        return 0
-    lowest = int(used[0])
-    bound = sum(int(counts[e]) << (int(e) - lowest) for e in used)  # in units of 2**(lowest - 1022)
-    return int(np.clip(TOTAL_BITS - (bound.bit_length() + lowest - 1022), -1000, 1000))
+    first, *others = arrays or (np.empty(0),)
+    return int(_fine_exponent(_flat(first), np.concatenate([np.empty(0), *map(_flat, others)])))
+
+
+def to_fine_grid(first: Floats, second: Floats, less: int, empty: tuple[Empty, Empty]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Both arrays as whole multiples of 2**-exponent, and the exponent: :func:`fine_exponent` of both, less ``less``."""
+    out = empty[0](first.shape, np.int64), empty[1](second.shape, np.int64)
+    exponent = int(_to_fine_grid(_flat(first), _flat(second), less, out[0].reshape(-1), out[1].reshape(-1)))
+    return *out, exponent
 
 
 def on_fine_grid(values: Floats, exponent: int) -> NDArray[np.int64]:
     """The values as whole multiples of 2**-exponent."""
-    out = np.empty(values.shape, np.int64)
-    _round_to_grid(np.ascontiguousarray(values).reshape(-1), 2.0**exponent, out.reshape(-1))
-    return out
+    return np.rint(values * 2.0**exponent).astype(np.int64)
 
 
 def coarse_exponent(*arrays: Floats) -> int:
@@ -81,18 +136,17 @@ def coarse_exponent(*arrays: Floats) -> int:
     return int(np.clip(COARSE_BITS - np.frexp(largest)[1], -1000, 1000)) if largest else 0
 
 
-def on_coarse_grid(values: Floats, exponent: int) -> NDArray[np.int32]:
+def on_coarse_grid(values: Floats, exponent: int, empty: Empty = np.empty) -> NDArray[np.int32]:
     """The values as whole multiples of 2**-exponent, in 32 bits."""
-    out = np.empty(values.shape, np.int32)
+    out = empty(values.shape, np.int32)
     _round_to_coarse_grid(np.ascontiguousarray(values).reshape(-1), 2.0**exponent, out.reshape(-1))
     return out
 
 
 def sum_leaves(statistics: Statistics, leaf: NDArray[np.int32], n_leaves: int) -> Floats:
     """The statistics summed over the rows of each leaf, exact but for one rounding of each row: (L, S)."""
-    exponent = fine_exponent(statistics.dense, statistics.weight)
     sums = np.zeros((n_leaves, statistics.size), np.int64)
-    _sum_leaves(statistics.dense, statistics.label, statistics.weight, leaf, 2.0**exponent, sums)
+    exponent = int(_sum_leaves(statistics.dense, statistics.label, statistics.weight, leaf, sums))
     return np.ldexp(sums.astype(np.float64), -exponent)
 
 

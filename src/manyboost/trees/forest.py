@@ -6,7 +6,8 @@ Every tree adds the vector of a row's leaf to some neighbouring columns of that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ MEMBER = np.dtype([("root", np.int64), ("width", np.int32), ("column", np.int32)
 
 @compiled
 def _add_scores(X, nodes, masks, values, members, begin, end, columns):
-    """Add the leaf vectors of members ``begin`` to ``end`` to the columns of each row."""
+    """Add the leaf vectors of members ``begin`` to ``end`` to the columns of each row; see :meth:`Forest._for_scoring` for width 0."""
     for t in range(begin, end):
         root, width, column = members[t].root, members[t].width, members[t].column
         for i in range(X.shape[0]):
@@ -54,10 +55,10 @@ def _add_scores(X, nodes, masks, values, members, begin, end, columns):
                     right = (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
                 n = root + nodes[n].left + right
                 f = nodes[n].feature
-            at = nodes[n].left
-            if width == 1:
-                columns[i, column] += values[at]
+            if width == 0:
+                columns[i, nodes[n].categories] += nodes[n].threshold
             else:
+                at = nodes[n].left
                 for k in range(width):
                     columns[i, column + k] += values[at + k]
 
@@ -81,6 +82,10 @@ class Forest:
     members: NDArray[np.void]
     n_columns: int
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: no more than the fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @classmethod
     def empty(cls, n_columns: int) -> Forest:
         return cls(np.empty(0, MEMBER_NODE), np.empty((0, MASK_WORDS), np.uint64), np.empty(0), np.empty(0, MEMBER), n_columns)
@@ -96,23 +101,59 @@ class Forest:
 
     def extended(self, grown: Sequence[tuple[Tree, Floats, int, int]], binning: Binning) -> Forest:
         """This forest and, behind it, trees with their leaf vectors (L, width), first column and round."""
-        nodes, masks, values, members = [self.nodes], [self.masks], [self.values], [self.members]
-        n_nodes, n_masks, n_values = len(self.nodes), len(self.masks), len(self.values)
-        for tree, vectors, column, round_ in grown:
-            source, leaf = tree.nodes, tree.is_leaf
-            part = np.zeros(len(source), MEMBER_NODE)
-            part["feature"], part["bin"], part["missing_left"] = source["feature"], source["bin"], source["missing_left"]
-            part["cover"] = source["end"] - source["start"]
-            part["threshold"] = binning.thresholds(source["feature"], source["bin"])
-            part["left"] = np.where(leaf, n_values + tree.leaf_number() * vectors.shape[1], source["left"])
-            by_category = ~leaf & (source["bin"] < 0)
-            part["categories"] = np.where(by_category, n_masks + np.cumsum(by_category) - 1, -1)
-            nodes.append(part)
-            masks.append(source["mask"][by_category])
-            values.append(vectors.ravel())
-            members.append(np.array([(n_nodes, vectors.shape[1], column, round_)], MEMBER))
-            n_nodes, n_masks, n_values = n_nodes + len(part), n_masks + int(by_category.sum()), n_values + vectors.size
-        return Forest(np.concatenate(nodes), np.concatenate(masks), np.concatenate(values), np.concatenate(members), self.n_columns)
+        if not grown:
+            return self
+        trees = [tree for tree, _, _, _ in grown]
+        lengths = np.array([len(tree.nodes) for tree in trees])
+        sizes = np.array([vectors.size for _, vectors, _, _ in grown])
+        source = np.concatenate([tree.nodes for tree in trees])
+        number = np.concatenate([tree.leaf_number() for tree in trees])
+        members = np.zeros(len(grown), MEMBER)
+        members["root"] = len(self.nodes) + np.cumsum(lengths) - lengths
+        members["width"] = [vectors.shape[1] for _, vectors, _, _ in grown]
+        members["column"] = [column for _, _, column, _ in grown]
+        members["round"] = [round_ for _, _, _, round_ in grown]
+        first_value = len(self.values) + np.cumsum(sizes) - sizes
+        leaf = source["feature"] < 0
+        by_category = ~leaf & (source["bin"] < 0)
+        nodes = np.zeros(len(source), MEMBER_NODE)
+        for name in ("feature", "bin", "missing_left"):
+            nodes[name] = source[name]
+        nodes["cover"] = source["end"] - source["start"]
+        nodes["threshold"] = binning.thresholds(source["feature"], source["bin"])
+        nodes["left"] = np.where(leaf, np.repeat(first_value, lengths) + number * np.repeat(members["width"], lengths), source["left"])
+        nodes["categories"] = np.where(by_category, len(self.masks) + np.cumsum(by_category) - 1, -1)
+        return Forest(
+            np.concatenate([self.nodes, nodes]),
+            np.concatenate([self.masks, source["mask"][by_category]]),
+            np.concatenate([self.values, *(vectors.ravel() for _, vectors, _, _ in grown)]),
+            np.concatenate([self.members, members]),
+            self.n_columns,
+        )
+
+    @cached_property
+    def _for_scoring(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """Nodes and members as the kernel likes them.
+
+        A tree that has at most one number other than zero in each leaf gets the width 0: the number stands in the leaf itself, as its
+        threshold, and the number's column as its categories.
+        """
+        nodes, members = self.nodes.copy(), self.members.copy()
+        if not len(members):
+            return nodes, members
+        at = np.flatnonzero(nodes["feature"] < 0)  # the leaves, in the order of their vectors
+        member = np.searchsorted(members["root"], at, side="right") - 1
+        width = members["width"][member].astype(np.int64)
+        first = nodes["left"][at].astype(np.int64)
+        leaf_of_value = np.repeat(np.arange(len(at)), width)
+        offset = np.arange(len(leaf_of_value)) - np.repeat(np.cumsum(width) - width, width)
+        used = np.flatnonzero(self.values[np.repeat(first, width) + offset])
+        wide = np.bincount(member[leaf_of_value[used]][:-1][np.diff(leaf_of_value[used]) == 0], minlength=len(members)) > 0
+        nodes["threshold"][at], nodes["categories"][at] = 0.0, members["column"][member]
+        nodes["threshold"][at[leaf_of_value[used]]] = self.values[first[leaf_of_value[used]] + offset[used]]
+        nodes["categories"][at[leaf_of_value[used]]] += offset[used].astype(np.int32)
+        members["width"][~wide] = 0
+        return nodes, members
 
     def first_rounds(self, n_rounds: int) -> Forest:
         """Only the members of the first rounds."""
@@ -151,13 +192,14 @@ class Forest:
     def add_to(self, columns: Floats, X: Any, members: range | None = None, each: Callable[..., Iterable[Any]] = map) -> None:
         """Add the members' leaf vectors to ``columns`` (n, C) for the rows of ``X``; ``each`` may be a thread pool's map."""
         chosen = range(len(self.members)) if members is None else members
+        nodes, members_ = self._for_scoring
 
         def add(start: int) -> None:
             block = X[start : start + ROWS_PER_BLOCK]
             dense = block.toarray() if sparse.issparse(block) else block
             dense = np.ascontiguousarray(dense, dtype=np.float64)
             part = columns[start : start + ROWS_PER_BLOCK]
-            _add_scores(dense, self.nodes, self.masks, self.values, self.members, chosen.start, chosen.stop, part)
+            _add_scores(dense, nodes, self.masks, self.values, members_, chosen.start, chosen.stop, part)
 
         list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
 

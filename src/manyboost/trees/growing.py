@@ -6,8 +6,10 @@ together: the smaller is filled, the larger is its parent minus the smaller, in 
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from manyboost.compiled import compiled, compiled_part
 from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Table
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule, node_weight
-from manyboost.trees.exact_sums import coarse_exponent, fine_exponent, on_coarse_grid, on_fine_grid
+from manyboost.trees.exact_sums import Empty, coarse_exponent, on_coarse_grid, to_fine_grid
 from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.nodes import (
     BEST,
@@ -62,7 +64,7 @@ def prepare_job(grid, growth, labels, weights):
 
 
 @compiled_part
-def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, sides, order, hist):
+def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist):
     """Fill and scan the histograms of the job's nodes for columns ``first`` to ``last``."""
     size, now = grid.size, growth.now
     pool_size = table.columns[table.columns.size - 1].offset * size
@@ -119,18 +121,20 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                     if feature.start >= 0:
                         of_feature(table, f, size, node_sums, of_column, own)
                         of_column = own
-                    scan(feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, best[which], sides, order)
+                    scan(
+                        feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, best[which], lefts[which], sides, order
+                    )
 
 
 @compiled
-def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, sides, order, hist, leaf):
+def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, lefts, sides, order, hist, leaf):
     """The whole tree in one call."""
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
         prepare_job(grid, growth, labels, weights)
         last = table.columns.size - 1
-        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, sides, order, hist)
-        settle(grid, rule, growth, best)
+        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, hist)
+        settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(growth, leaf)
 
@@ -142,9 +146,9 @@ def prepare_job_alone(grid, growth, labels, weights):
 
 
 @compiled
-def evaluate_features_alone(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, sides, order, hist):
+def evaluate_features_alone(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist):
     """:func:`evaluate_features`, to be called from Python."""
-    evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, sides, order, hist)
+    evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist)
 
 
 @dataclass(frozen=True)
@@ -198,13 +202,13 @@ class Tree:
     nodes: NDArray[np.void]  # of NODE
     sums: NDArray[np.float64]  # (nodes, S) sums the tree was grown by
 
-    @property
+    @cached_property
     def is_leaf(self) -> NDArray[np.bool_]:
         return np.asarray(self.nodes["feature"] < 0)
 
-    @property
+    @cached_property
     def n_leaves(self) -> int:
-        return int(self.is_leaf.sum())
+        return int(np.count_nonzero(self.is_leaf))
 
     def leaf_number(self) -> NDArray[np.int32]:
         """The number of the leaf at each node, -1 at splits."""
@@ -217,17 +221,28 @@ class Tree:
         return leaf
 
 
-def to_grid(statistics: Statistics, random: bool, rows: NDArray[np.int32] | None = None, *, pairs: bool = False) -> tuple[Grid, int]:
+def to_grid(
+    statistics: Statistics,
+    random: bool,
+    rows: NDArray[np.int32] | None = None,
+    empty: tuple[Empty, Empty] = (np.empty, np.empty),
+    *,
+    pairs: bool = False,
+) -> tuple[Grid, int]:
     """The statistics as integers, and the exponent of their grid, whose sums over ``rows`` (or all rows) fit into 62 bits.
 
-    With ``pairs`` they stay behind the two of a node's pair of classes, of which the first may be twice the weight of a row.
+    ``empty`` gives the memory for them. With ``pairs`` they stay behind the two of a node's pair of classes, of which the first may be
+    twice the weight of a row.
     """
     parts = statistics.dense, statistics.weight
-    exponent = coarse_exponent(*parts) - pairs if random else fine_exponent(*parts)
-    if rows is not None and not random:  # the total of all rows has 62 bits: copies of a row need room
-        exponent -= int(np.bincount(rows).max() - 1).bit_length()
-    rounded: Any = on_coarse_grid if random else on_fine_grid
-    dense, weight = (rounded(part, exponent) for part in parts)
+    dense: NDArray[np.signedinteger]
+    weight: NDArray[np.signedinteger]
+    if random:
+        exponent = coarse_exponent(*parts) - pairs
+        dense, weight = (on_coarse_grid(part, exponent, new) for part, new in zip(parts, empty, strict=True))
+    else:  # the total of all rows has 62 bits: copies of a row need room
+        copies = 0 if rows is None else int(np.bincount(rows).max() - 1).bit_length()
+        dense, weight, exponent = to_fine_grid(*parts, copies, empty)
     no_label, nothing = np.empty(0, np.uint16), np.empty(0, weight.dtype)
     if pairs:
         two = np.zeros((statistics.n_rows, 2), dense.dtype)
@@ -255,16 +270,25 @@ class Grower:
         self.threads = threads
         self.n_threads = n_threads if threads is not None else 1
         self._memory: dict[str, NDArray[Any]] = {}
+        self._growth_key: tuple[Any, ...] = ()
+        self._held_growth: Growth
+        self._for_grid = partial(self._array, "dense"), partial(self._array, "weight")
 
     def _array(self, name: str, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        size = int(np.prod(shape))
+        size = math.prod(shape) if isinstance(shape, tuple) else shape
         held = self._memory.get(name)
         if held is None or held.size < size:
             held = self._memory[name] = np.empty(size, dtype)
         return held[:size].reshape(shape)
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, rows: NDArray[np.int32], keep: bool) -> Growth:
+    def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's."""
+        key = limits.max_leaves, limits.max_depth, limits.best_first, size, n_outputs, n_rows, keep
+        if key != self._growth_key:  # most trees of a fit are of one shape
+            self._growth_key, self._held_growth = key, self._new_growth(limits, size, n_outputs, n_rows, keep)
+        return self._held_growth
+
+    def _new_growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
         n = 2 * limits.max_leaves - 1
         n_slots = 0
         if keep and not self.limits.random and limits.max_depth > 1:
@@ -273,12 +297,13 @@ class Grower:
         return Growth(
             nodes=self._array("nodes", n, NODE),
             sums=self._array("node sums", (n, size), np.int64),
+            left=self._array("left sums", (n, size), np.int64),
             open=self._array("open", limits.max_leaves, np.int32),
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
             now=self._array("now", WHOLE + 1, np.int64),
-            rows=rows,
-            buffer=self._array("buffer", len(rows), np.int32),
+            rows=self._array("rows", n_rows, np.int32),
+            buffer=self._array("buffer", n_rows, np.int32),
         )
 
     @property
@@ -286,10 +311,11 @@ class Grower:
         return int(self.table.columns["offset"][-1])
 
     def _workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
-        """What one thread needs to compare splits: best, sides, order, histogram."""
+        """What one thread needs to compare splits: best, the sums left of it, sides, order, histogram."""
         n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else COLUMNS_PER_PASS * 256
         return (
             self._array(f"best {part}", 2, BEST),
+            self._array(f"lefts {part}", (2, size), np.int64),
             self._array(f"sides {part}", (2, size), np.int64),
             self._array(f"order {part}", 256, np.int64),
             self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
@@ -297,7 +323,7 @@ class Grower:
 
     def _random_workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
         """What one thread needs to draw splits: ranges, block, sums."""
-        p = self.table.n_features
+        p = self.table.bins.shape[1] if self.table.layout == ROW_MAJOR else self.table.n_features
         return (
             self._array(f"ranges {part}", (3, p), np.uint8),
             self._array(f"block {part}", (2, p), np.int32),
@@ -313,18 +339,21 @@ class Grower:
         """
         table, whole = self.table, rows is None
         pairs = criterion.code == PAIR_OF_CLASSES
-        grid, exponent = to_grid(statistics, self.limits.random, rows, pairs=pairs)
-        rows = np.arange(table.n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
+        grid, exponent = to_grid(statistics, self.limits.random, rows, self._for_grid, pairs=pairs)
         rule = Rule.on_grid(criterion, exponent)
+        n_rows = table.n_rows if rows is None else len(rows)
         total_weight = 0.0
         if self.limits.min_weight_fraction_leaf:
-            total_weight = steps.weight_of_rows(grid, rule, rows, self.limits.tie)
-        limits = self.limits.on(len(rows), total_weight, seed)
+            used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
+            total_weight = steps.weight_of_rows(grid, rule, used, self.limits.tie)
+        limits = self.limits.on(n_rows, total_weight, seed)
         if limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        growth = self._growth(limits, grid.size, rule.n_outputs, rows, keep=not pairs)
+        growth = self._growth(limits, grid.size, rule.n_outputs, n_rows, keep=not pairs)
+        if rows is not None:
+            growth.rows[:] = rows  # a copy: they will be moved about
         leaf = np.empty(table.n_rows, np.int32)
-        shared = self.n_threads > 1 and len(rows) * table.n_features >= THREAD_WORK
+        shared = self.n_threads > 1 and n_rows * table.n_features >= THREAD_WORK
         context = table, grid, rule, limits, growth
         if self.limits.random:
             if shared:
@@ -334,7 +363,7 @@ class Grower:
                 space = *self._random_workspace(0, grid.size), *self._workspace(0, grid.size)
                 grow_at_random(*context, whole, *space, leaf)
         else:
-            n_labelled = len(rows) if len(grid.label) else 0
+            n_labelled = n_rows if len(grid.label) else 0
             labels = self._array("labels", n_labelled, np.uint16)
             weights = self._array("weights", n_labelled, np.int64)
             pool = self._array("pool", len(growth.free) * self._n_bins * grid.size, np.int64)
@@ -373,22 +402,22 @@ class Grower:
         more = steps.start_tree(grid, rule, limits, growth, whole)
         while more:
             prepare_job_alone(grid, growth, labels, weights)
-            best = parts[0][2]
+            best, lefts = parts[0][2:4]
             if self._job_work(growth) >= THREAD_WORK:
                 list(self.threads.map(lambda part: evaluate_features_alone(*context, *part), parts))
                 for other in parts[1:]:  # in the order of columns and so of features, so that ties go to the lowest
                     better = other[2]["gain"] > best["gain"]
-                    best[better] = other[2][better]
+                    best[better], lefts[better] = other[2][better], other[3][better]
             else:
                 evaluate_features_alone(*context, 0, p, *parts[0][2:])
-            steps.settle(grid, rule, growth, best)
+            steps.settle(grid, rule, growth, best, lefts)
             more = steps.split_next(table, grid, rule, limits, growth)
 
     def _grow_at_random_on_threads(self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool) -> None:
         """:func:`~manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out to the threads."""
         assert self.threads is not None
         compare = self._workspace(0, grid.size)
-        best = compare[0]
+        best, lefts = compare[:2]
         draws = [self._random_workspace(part, grid.size) for part in range(self.n_threads)]
         ranges, block, sums = draws[0]
         more = steps.start_tree(grid, rule, limits, growth, whole)
@@ -412,6 +441,6 @@ class Grower:
                     list(self.threads.map(lambda w: steps.sum_below(table, grid, growth.rows, *w), work))
                     for draw in draws[1:]:
                         sums += draw[2]
-                    steps.choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], *compare[1:])
-            steps.settle(grid, rule, growth, best)
+                    steps.choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], *compare[2:])
+            steps.settle(grid, rule, growth, best, lefts)
             more = steps.split_next(table, grid, rule, limits, growth)

@@ -20,6 +20,18 @@ def gather(grid, rows, start, end, labels, weights):
 
 
 @compiled_part
+def _fill_labels_two(c0, c1, rows, start, end, labels, weights, size, at0, at1, hist):
+    """Two features at once: for four, with rows to be looked up, the processor has too few registers."""
+    for r in range(start, end):
+        j = np.uint64(r)
+        i = np.uint64(rows[j])
+        k = np.uint64(labels[j])
+        w = weights[j]
+        hist[np.uint64(c0[i]) * size + (k + at0)] += w
+        hist[np.uint64(c1[i]) * size + (k + at1)] += w
+
+
+@compiled_part
 def fill_labels_four(bins, f, rows, start, end, whole, labels, weights, size, at1, at2, at3, hist):
     """One label weight per row into four features at once: the four updates do not wait for each other."""
     c0, c1, c2, c3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
@@ -33,15 +45,8 @@ def fill_labels_four(bins, f, rows, start, end, whole, labels, weights, size, at
             hist[np.uint64(c2[i]) * size + (k + at2)] += w
             hist[np.uint64(c3[i]) * size + (k + at3)] += w
         return
-    for r in range(start, end):
-        j = np.uint64(r)
-        i = np.uint64(rows[j])
-        k = np.uint64(labels[j])
-        w = weights[j]
-        hist[np.uint64(c0[i]) * size + k] += w
-        hist[np.uint64(c1[i]) * size + (k + at1)] += w
-        hist[np.uint64(c2[i]) * size + (k + at2)] += w
-        hist[np.uint64(c3[i]) * size + (k + at3)] += w
+    _fill_labels_two(c0, c1, rows, start, end, labels, weights, size, np.uint64(0), at1, hist)
+    _fill_labels_two(c2, c3, rows, start, end, labels, weights, size, at2, at3, hist)
 
 
 @compiled_part

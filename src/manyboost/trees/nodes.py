@@ -68,6 +68,7 @@ class Growth(NamedTuple):
 
     nodes: NDArray[np.void]
     sums: NDArray[np.int64]  # (nodes, S)
+    left: NDArray[np.int64]  # (nodes, S) sums of the left side of the split at hand
     open: NDArray[np.int32]  # nodes with a split at hand
     free: NDArray[np.int32]  # histogram slots
     signed: NDArray[np.int64]  # sum over leaves of sign times sums, for shared_sign
@@ -118,7 +119,7 @@ def sum_rows(grid, rows, start, end, sums):
     for s in range(grid.size):
         sums[s] = 0
     for r in range(start, end):
-        i = rows[r]
+        i = np.uint64(rows[r])
         for s in range(grid.n_dense):
             sums[s] += grid.dense[i, s]
         if grid.label.size:
@@ -178,22 +179,37 @@ def look_through_best_pair(grid, rows, start, end, tie):
 
 
 @compiled_part
+def _part(column, last_left, rows, start, end, buffer):
+    """:func:`_partition` by the codes of one column."""
+    one = np.uint64(1)
+    at = np.uint64(start)
+    n_right = np.uint64(0)
+    for r in range(start, end):
+        i = rows[np.uint64(r)]
+        right = np.uint64(column[np.uint64(i)] > last_left)
+        rows[at] = i  # both written, one kept: no branch to mispredict
+        buffer[n_right] = i
+        at += one - right
+        n_right += right
+    for r in range(n_right):
+        rows[at + np.uint64(r)] = buffer[np.uint64(r)]
+    return np.int64(at)
+
+
+@compiled_part
 def _partition(table, node, rows, buffer):
     """Move the rows that go left before those that go right, each in their order; where the right side starts."""
     f = node.feature
-    n_bins = table.features[f].n_bins
+    feature = table.features[f]
+    if table.layout == FEATURE_MAJOR and node.bin >= 0 and not feature.missing and feature.start < 0:
+        return _part(table.bins[feature.column], np.uint8(min(node.bin, 255)), rows, node.start, node.end, buffer)
+    n_bins = feature.n_bins
     at = node.start
     n_right = 0
-    feature = table.features[f]
-    simple = table.layout == FEATURE_MAJOR and node.bin >= 0 and not feature.missing and feature.start < 0
-    column = feature.column
     for r in range(node.start, node.end):
         i = rows[r]
-        if simple:
-            right = np.int64(table.bins[column, np.uint64(i)] > node.bin)
-        else:
-            right = 1 - np.int64(goes_left(bin_of(table, i, f), node, n_bins))
-        rows[at] = i  # both written, one kept: no branch to mispredict
+        right = 1 - np.int64(goes_left(bin_of(table, i, f), node, n_bins))
+        rows[at] = i
         buffer[n_right] = i
         at += 1 - right
         n_right += right
@@ -258,6 +274,9 @@ def start_tree(grid, rule, limits, growth, whole):
     now = growth.now
     for slot in range(now.size):
         now[slot] = 0
+    if whole:
+        for i in range(growth.rows.size):
+            growth.rows[i] = i
     now[N_LEAVES] = 1
     now[N_FREE] = growth.free.size
     for slot in range(growth.free.size):
@@ -332,9 +351,9 @@ def split_next(table, grid, rule, limits, growth):
                 look_through_best_pair(grid, growth.rows, nodes[child].start, nodes[child].end, limits.tie)
                 sum_rows(grid, growth.rows, nodes[child].start, nodes[child].end, sums[child])
         else:
-            sum_rows(grid, growth.rows, nodes[small].start, nodes[small].end, sums[small])
             for s in range(grid.size):
-                sums[large, s] = sums[node, s] - sums[small, s]
+                sums[left, s] = growth.left[node, s]
+                sums[right, s] = sums[node, s] - growth.left[node, s]
         if rule.code == SHARED_SIGN:
             _give_signs(rule, growth, node, left, right)
         slot = np.int64(nodes[node].slot)
@@ -357,7 +376,7 @@ def split_next(table, grid, rule, limits, growth):
 
 
 @compiled_part
-def settle(grid, rule, growth, best):
+def settle(grid, rule, growth, best, lefts):
     """Open the job's nodes that have a split, close the others; the left one last, so that depth-first it is split first.
 
     Which of them is smaller is a matter of speed: what is drawn for a node hangs on its number, and must not hang on that.
@@ -378,6 +397,8 @@ def settle(grid, rule, growth, best):
         node.slot = now[SMALL_SLOT + which]
         for word in range(MASK_WORDS):
             node.mask[word] = split.mask[word]
+        for s in range(grid.size):
+            growth.left[now[SMALL + which], s] = lefts[which, s]
         growth.open[now[N_OPEN]] = now[SMALL + which]
         now[N_OPEN] += 1
 

@@ -1,7 +1,7 @@
 """Splits at one random threshold per feature and node, as in extremely randomised trees; no histogram is needed.
 
 Rows are read whole, so the table is row-major. The inner loops run over features and touch plain arrays only: that is what lets the
-compiler use vector registers.
+compiler use vector registers. They run over the whole width of the table, in which zeros behind the last feature fill the registers up.
 """
 
 import numpy as np
@@ -39,8 +39,8 @@ def _least_and_greatest(bins, rows, start, end, low, high):
 def find_ranges(table, rows, start, end, ranges):
     """The least and the greatest bin of each feature over the rows, missing values aside."""
     low, high = ranges[LOW], ranges[HIGH]
-    n_features = low.size
-    for f in range(n_features):
+    n_features = table.features.size - 1
+    for f in range(low.size):
         low[f] = 255
         high[f] = 0
     if table.layout == SPARSE:
@@ -74,7 +74,7 @@ def find_ranges(table, rows, start, end, ranges):
 @compiled_part
 def draw_thresholds(table, limits, node, ranges):
     """One threshold for each feature, uniform over the bins between the least and the greatest."""
-    for f in range(ranges.shape[1]):
+    for f in range(table.features.size - 1):
         low, high = np.int64(ranges[LOW, f]), np.int64(ranges[HIGH, f])
         if low >= high:  # one value: only its being known can part the rows
             ranges[THRESHOLD, f] = table.features[f].n_bins - 1
@@ -153,7 +153,6 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums):
         _sparse_below(table, grid, rows, start, end, ranges, below, missing)
         return
     threshold = ranges[THRESHOLD]
-    n_features = threshold.size
     n_dense = grid.n_dense
     if n_dense == 2:
         _pair_below(table.bins, rows, start, end, grid.dense, threshold, block[0], block[1], below[0], below[1])
@@ -166,7 +165,7 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums):
                 _one_below(table.bins[i], threshold, np.int64(grid.weight[i]), below[n_dense + grid.label[i]])
             if grid.counted:
                 _one_below(table.bins[i], threshold, np.int64(1), below[grid.size - 1])
-    for f in range(n_features):
+    for f in range(table.features.size - 1):
         if table.features[f].missing and not table.features[f].categorical:
             for r in range(start, end):
                 if table.bins[rows[r], f] == table.features[f].n_bins:
@@ -209,7 +208,7 @@ def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, 
 
 
 @compiled_part
-def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist):
+def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, hist):
     """The best of the drawn splits of a node, one per feature, missing values on either side."""
     node_sums = growth.sums[node]
     start, end = growth.nodes[node].start, growth.nodes[node].end
@@ -217,7 +216,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, o
     rest_of_tree(rule, node_sums, growth.signed, growth.nodes[node].sign, rest)
     before = loss_before(grid, rule, node_sums, growth.signed)
     weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
-    for f in range(ranges.shape[1]):
+    for f in range(table.features.size - 1):
         feature = table.features[f]
         if ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
             continue
@@ -230,7 +229,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, o
         for missing_left in range(2 if any_missing else 1):
             for s in range(grid.size):
                 sides[0, s] = sums[BELOW, s, f] + missing_left * sums[MISSING, s, f]
-            if offer(grid, rule, limits, node_sums, rest, before, weight, sides, best):
+            if offer(grid, rule, limits, node_sums, rest, before, weight, sides, best, best_left):
                 side = missing_left == 1 if any_missing else best.missing_left
                 if feature.categorical:
                     record_categories(f, feature.n_bins, order, n_used, n_left, side, best)
@@ -241,7 +240,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, o
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist):
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist):
     """Draw and compare one split per feature for the job's nodes."""
     for which in range(2):
         best[which].gain = 0.0
@@ -252,15 +251,15 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, b
             find_ranges(table, growth.rows, start, end, ranges)
             draw_thresholds(table, limits, node, ranges)
             sum_below(table, grid, growth.rows, start, end, ranges, block, sums)
-            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], sides, order, hist)
+            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], sides, order, hist)
 
 
 @compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, sides, order, hist, leaf):
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, hist, leaf):
     """The whole tree in one call."""
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist)
-        settle(grid, rule, growth, best)
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist)
+        settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(growth, leaf)

@@ -181,11 +181,11 @@ def node_loss(rule: Rule, sums: Sequence[int], n_dense: int, n_labels: int) -> f
         if len(labels) == 2:  # in a form of its own: no difference of large numbers
             a, b = labels
             return 2.0 * a * b / (a + b) if a + b > 0 else 0.0
-        weight = squares = 0.0
-        for w in labels:
-            weight += w
-            squares += w * w
-        return weight - squares / weight if weight > 0 else 0.0
+        lanes = [0.0] * 4
+        for k, w in enumerate(labels):
+            lanes[k % 4] += w * w
+        weight = node_weight(rule, sums, n_dense, n_labels)
+        return weight - ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) / weight if weight > 0 else 0.0
     if rule.code == ENTROPY:
         weight = node_weight(rule, sums, n_dense, n_labels)
         for w in labels:
@@ -208,8 +208,8 @@ def node_weight(rule: Rule, sums: Sequence[int], n_dense: int, n_labels: int) ->
     """The weight of a node, the scale its gains are compared on."""
     K = rule.n_outputs
     if rule.code in (GINI, ENTROPY):
-        parts = label_sums(sums, n_dense, n_labels)
-    elif rule.code == EXPONENTIAL:
+        return float(sum(int(w) for w in label_sums(sums, n_dense, n_labels)))
+    if rule.code == EXPONENTIAL:
         parts = sums[:K]
     elif rule.code == NEWTON:
         parts = sums[K : 2 * K]

@@ -11,6 +11,7 @@ from manyboost.compiled import compiled_part
 from manyboost.trees.criteria import (
     GINI,
     SHARED_SIGN,
+    gini,
     node_loss,
     node_weight,
     profile,
@@ -42,7 +43,7 @@ def rest_of_tree(rule, sums, signed, sign, rest):
 
 
 @compiled_part
-def offer(grid, rule, limits, sums, rest, before, weight, sides, best):
+def offer(grid, rule, limits, sums, rest, before, weight, sides, best, best_left):
     """Record the gain of parting ``sides[0]`` from the rest of the node if it is better than the best so far."""
     size = grid.size
     left, right = sides[0], sides[1]
@@ -67,12 +68,14 @@ def offer(grid, rule, limits, sums, rest, before, weight, sides, best):
         return False
     best.gain = gain
     best.missing_left = left_weight >= right_weight  # where no missing value was seen: with the heavier side
+    for s in range(size):
+        best_left[s] = left[s]
     return True
 
 
 @compiled_part
-def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best):
-    """:func:`scan` for the commonest case, two label weights by Gini without missing values, in registers."""
+def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best, best_left):
+    """:func:`scan` for two label weights by Gini without missing values, in registers."""
     left0 = np.int64(0)
     left1 = np.int64(0)
     previous = -1
@@ -84,16 +87,58 @@ def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best):
         if previous >= 0:
             a, c = np.float64(left0), np.float64(left1)
             d, e = np.float64(sums[0] - left0), np.float64(sums[1] - left1)
-            if a + c >= limits.min_weight and d + e >= limits.min_weight:
+            left_weight, right_weight = np.float64(left0 + left1), np.float64(sums[0] - left0 + sums[1] - left1)
+            if left_weight >= limits.min_weight and right_weight >= limits.min_weight:
                 after = 2.0 * a * c / (a + c) + 2.0 * d * e / (d + e)
                 gain = np.floor((before - after) / unit + 0.5) * limits.tie
                 if gain > best.gain:
                     best.gain = gain
-                    best.missing_left = a + c >= d + e
+                    best.missing_left = left_weight >= right_weight
                     best.feature = f
                     best.bin = (previous + b - 1) >> 1
+                    best_left[0] = left0
+                    best_left[1] = left1
         left0 += h0
         left1 += h1
+        previous = b
+
+
+@compiled_part
+def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best_left, sides):
+    """:func:`scan` for more label weights by Gini without missing values."""
+    left, right = sides[0], sides[1]
+    for k in range(size):
+        left[k] = 0
+        right[k] = sums[k]
+    total_left = np.int64(0)
+    total = np.int64(0)
+    for k in range(size):
+        total += sums[k]
+    previous = -1
+    unit = weight * limits.tie
+    for b in range(n_bins):
+        of_bin = hist[b * size : (b + 1) * size]
+        in_bin = np.int64(0)
+        for k in range(size):
+            in_bin += of_bin[k]
+        if in_bin == 0:  # weights are not negative
+            continue
+        if previous >= 0:
+            left_weight, right_weight = np.float64(total_left), np.float64(total - total_left)
+            if left_weight >= limits.min_weight and right_weight >= limits.min_weight:
+                after = gini(left, 0, size) + gini(right, 0, size)
+                gain = np.floor((before - after) / unit + 0.5) * limits.tie
+                if gain > best.gain:
+                    best.gain = gain
+                    best.missing_left = left_weight >= right_weight
+                    best.feature = f
+                    best.bin = (previous + b - 1) >> 1
+                    for k in range(size):
+                        best_left[k] = left[k]
+        for k in range(size):
+            left[k] += of_bin[k]
+            right[k] -= of_bin[k]
+        total_left += in_bin
         previous = b
 
 
@@ -183,7 +228,7 @@ def used_bins(hist, n_bins, size, order):
 
 
 @compiled_part
-def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best, sides, order):
+def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best, best_left, sides, order):
     """Try every cut between bins that hold rows, with the missing values on either side."""
     size = grid.size
     n_bins = feature.n_bins
@@ -192,8 +237,11 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
     if feature.missing:
         for s in range(size):
             any_missing |= hist[n_bins * size + s] != 0
-    if rule.code == GINI and size == 2 and grid.n_labels == 2 and not any_missing and not feature.categorical:
-        _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best)
+    if rule.code == GINI and size == grid.n_labels and not any_missing and not feature.categorical:
+        if size == 2:
+            _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best, best_left)
+        else:
+            _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best_left, sides)
         return
     n_used = used_bins(hist, n_bins, size, order)
     if feature.categorical and n_used > 1:
@@ -206,7 +254,7 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
         for u in range(n_used if any_missing and not missing_left else n_used - 1):
             for s in range(size):
                 left[s] += hist[order[u] * size + s]
-            if offer(grid, rule, limits, sums, rest, before, weight, sides, best):
+            if offer(grid, rule, limits, sums, rest, before, weight, sides, best, best_left):
                 n_left_best = u + 1
         if n_left_best:
             side = missing_left == 1 if any_missing else best.missing_left

@@ -42,8 +42,8 @@ def split_next(table, grid, rule, limits, growth):
 
 
 @compiled
-def settle(grid, rule, growth, best):
-    _settle(grid, rule, growth, best)
+def settle(grid, rule, growth, best, lefts):
+    _settle(grid, rule, growth, best, lefts)
 
 
 @compiled
@@ -67,13 +67,13 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums):
 
 
 @compiled
-def choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist):
-    _choose(table, grid, rule, limits, growth, node, ranges, sums, best, sides, order, hist)
+def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, hist):
+    _choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, hist)
 
 
 @compiled
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist):
-    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, sides, order, hist)
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist):
+    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist)
 
 
 @compiled
