@@ -20,7 +20,9 @@ from manyboost.algorithms.logitboost import LogitBoostClassifier
 from manyboost.algorithms.mcboost import MCBoostClassifier
 from manyboost.algorithms.piboost import PIBoostClassifier
 from manyboost.algorithms.rebel import RebelClassifier
+from manyboost.algorithms.rusboost import RUSBoostClassifier
 from manyboost.algorithms.samme import SAMMEClassifier
+from manyboost.algorithms.smoteboost import SMOTEBoostClassifier
 from manyboost.model_file import BadModelFile, fingerprint, load, save
 
 __version__ = "0.1.0"
@@ -45,8 +47,10 @@ __all__ = [
     "LogitBoostClassifier",
     "MCBoostClassifier",
     "PIBoostClassifier",
+    "RUSBoostClassifier",
     "RebelClassifier",
     "SAMMEClassifier",
+    "SMOTEBoostClassifier",
     "fingerprint",
     "load",
     "save",

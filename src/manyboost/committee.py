@@ -20,8 +20,9 @@ from sklearn.utils.validation import has_fit_parameter
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import mixed
+from manyboost.synthetic import Pool, made_up_rows
 from manyboost.trees.random_numbers import seed_of, words_of
-from manyboost.trees.sampling import draw_by_weight, draw_uniformly
+from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.trees.statistics import Statistics
 
 
@@ -176,7 +177,12 @@ class ClassifierLearner:
     """Fits a classifier for each problem of a round."""
 
     def __init__(self, rows: PlainRows, task: Task, settings: Settings, threads: Threads):
-        self.rows, self.settings, self.threads = rows, settings, threads
+        self.rows, self.task, self.settings, self.threads = rows, task, settings, threads
+        self.pool: Pool | None = None
+        self.X = rows.X
+        if settings.sampling == "smote":
+            self.pool = made_up_rows(rows.X, rows.keys, task, rows.categorical, settings.seed)
+            self.X = self.pool.with_rows(rows.X)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.takes_weights = has_fit_parameter(rows.estimator, "sample_weight")
 
@@ -184,7 +190,7 @@ class ClassifierLearner:
     def n_draws(self) -> int:
         """How often a classifier of no use is fitted anew: where chance has no part in it, it would be the same."""
         chance = any(name == "random_state" or name.endswith("__random_state") for name in self.rows.estimator.get_params())
-        drawn = self.settings.subsample < 1.0 or self.settings.sampling == "weight" or not self.takes_weights
+        drawn = self.settings.subsample < 1.0 or self.settings.sampling != "uniform" or not self.takes_weights
         return MAX_DRAWS if chance or drawn else 1
 
     def grow_again(self, problem: Problem, *of: int) -> Grown:
@@ -204,11 +210,18 @@ class ClassifierLearner:
 
     def _fit(self, problem: Problem, seed: int) -> Grown:
         index, label, weight, n_labels = _labelled(problem)
-        settings = self.settings
-        if settings.subsample < 1.0 and settings.sampling == "uniform":
-            drawn = np.zeros(len(self.rows.keys), bool)
-            drawn[draw_uniformly(self.rows.keys, settings.subsample, seed)] = True
-            kept = drawn[index]
+        settings, keys = self.settings, self.rows.keys
+        if self.pool is not None:
+            index, label, weight = _with_pool(self.pool, index, label, weight)
+        if settings.sampling != "weight":
+            shown = np.zeros(self.X.shape[0], bool)
+            if settings.sampling == "under":
+                shown[draw_evenly(keys, self.task.y, self.task.weight, settings.subsample, seed)] = True
+            else:
+                shown[draw_uniformly(keys, settings.subsample, seed)] = True
+            if self.pool is not None:
+                shown[len(keys) + self.pool.drawn(seed)] = True
+            kept = shown[index]
             index, label, weight = index[kept], label[kept], weight[kept]
         sample_weight = {}
         if settings.sampling == "weight" or not self.takes_weights:
@@ -221,7 +234,7 @@ class ClassifierLearner:
             sample_weight = {"sample_weight": weight * (len(np.unique(index)) / weight.sum())}
         fitted, only = None, int(label[0])
         if (label != only).any():
-            fitted = self._prepared(seed).fit(self.rows.X[index], label.astype(np.intp), **sample_weight)
+            fitted = self._prepared(seed).fit(self.X[index], label.astype(np.intp), **sample_weight)
         soft = problem.shares and (fitted is None or hasattr(fitted, "predict_proba"))
         return self._grown(problem, Fitted(fitted, n_labels, only, soft, 2))
 
@@ -259,6 +272,18 @@ def _labelled(problem: Problem) -> tuple[NDArray[np.intp], NDArray[np.integer], 
     if of_labels:
         return np.arange(statistics.n_rows), statistics.label, statistics.weight, statistics.n_labels
     raise _NoLabels
+
+
+def _with_pool(
+    pool: Pool, index: NDArray[np.intp], label: NDArray[np.integer], weight: Floats
+) -> tuple[NDArray[np.intp], NDArray[np.integer], Floats]:
+    """The entries of the rows and, behind them, those of the pool: of each its parent's."""
+    begin, end = np.searchsorted(index, pool.parent), np.searchsorted(index, pool.parent, side="right")
+    which = np.repeat(np.arange(len(begin)), end - begin)
+    entry = np.arange(len(which)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[which]
+    n = len(pool.count)
+    once = weight[entry] / pool.count[pool.parent[which]]
+    return np.concatenate([index, n + which]), np.concatenate([label, label[entry]]), np.concatenate([weight, once])
 
 
 def _keys_of(X: Any, labels: NDArray[np.intp]) -> NDArray[np.uint64]:

@@ -67,8 +67,10 @@ max_bins : int
 subsample : float
     Share of the rows that each tree is grown on. Steps and weights always use all rows. A tree that is then of no use is drawn again, ten
     times at most.
-sampling : {"uniform", "weight"}
-    Draw the rows of a tree evenly without replacement, equal rows together, or with replacement in proportion to their weights.
+sampling : {"uniform", "weight", "under", "smote"}
+    Draw the rows of a tree evenly without replacement, equal rows together, or with replacement in proportion to their weights. For classes
+    of very different sizes: draw from all classes as much as the smallest has ("under", as in RUSBoost), or show beside the rows new ones
+    between neighbours of the smaller classes ("smote"). Steps and weights use the rows themselves, and all of them.
 prune : {None, "merge", "cost_complexity"}
     Merge leaves that vote for the same label, or prune by five-fold cross-validation. For trees whose leaves vote for a label.
 categorical_features : "from_dtype", None, or array-like
@@ -164,7 +166,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     splitter: str = choice("best", "best", "random")
     max_bins: int = integer(MAX_BINS, low=2, high=MAX_BINS)
     subsample: float = number(1.0, low=0, high=1, open_low=True)
-    sampling: str = choice("uniform", "uniform", "weight")
+    sampling: str = choice("uniform", "uniform", "weight", "under", "smote")
     prune: str | None = choice(None, None, "merge", "cost_complexity")
     categorical_features: Any = checked(
         "from_dtype", "'from_dtype', None, a mask, or a list of column numbers or names", is_choice_of_columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from manyboost.protocol import Task
-from manyboost.trees.random_numbers import seed_of
+from manyboost.protocol import Floats, Task
+from manyboost.trees.random_numbers import seed_of, uniform_of_keys
+from manyboost.trees.statistics import Statistics
 
 N_NEIGHBOURS = 5
 POOL = 3  # rows made for each that a round shows
@@ -22,15 +24,52 @@ def wanted_rows(task: Task) -> NDArray[np.intp]:
     return np.asarray(size.max() - size, np.intp)
 
 
-def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDArray[np.bool_], seed: int) -> tuple[Any, NDArray[np.intp]]:
-    """A pool of new rows and their classes: ``POOL`` times as many as the smaller classes lack.
+@dataclass(frozen=True)
+class Pool:
+    """Rows that were made up, of which every round is shown some.
+
+    Attributes
+    ----------
+    X : (m, p)
+    parent : (m,) the row that each was made from, whose class and statistics it has
+    share : of the pool that a round is shown
+    count : (n,) how many rows each row counts for: a made-up row is one
+    """
+
+    X: Any
+    parent: NDArray[np.intp]
+    share: float
+    count: Floats
+
+    def drawn(self, seed: int) -> NDArray[np.intp]:
+        """The numbers of the rows of a round."""
+        keys = np.arange(len(self.parent), dtype=np.uint64)
+        return np.flatnonzero(uniform_of_keys(seed, keys) < self.share)
+
+    def with_rows(self, X: Any) -> Any:
+        """The rows and, behind them, the pool."""
+        return sparse.vstack([X, self.X], format="csr") if sparse.issparse(X) else np.concatenate([X, self.X])
+
+    def statistics(self, of_rows: Statistics) -> Statistics:
+        """Those of the rows and, behind them, of the pool."""
+        once = 1 / self.count[self.parent]
+        dense = np.concatenate([of_rows.dense, of_rows.dense[self.parent] * once[:, None]])
+        if not of_rows.n_labels:
+            return Statistics.of_rows(dense)
+        label = np.concatenate([of_rows.label, of_rows.label[self.parent]])
+        weight = np.concatenate([of_rows.weight, of_rows.weight[self.parent] * once])
+        return Statistics.of_both(dense, label, weight, of_rows.n_labels)
+
+
+def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDArray[np.bool_], seed: int) -> Pool:
+    """A pool of new rows: ``POOL`` times as many as the smaller classes lack.
 
     Each lies at a random place between a row, drawn by weight, and one of its five nearest neighbours of its class. A category, and a value
     that is missing on either side, is taken from one of the two. Equal rows count as one with their weights together, so that what
     is made depends on neither copies nor order.
     """
     dense = X.toarray() if sparse.issparse(X) else np.asarray(X, np.float64)
-    rows, labels = [np.empty((0, dense.shape[1]))], [np.empty(0, np.intp)]
+    rows, parents = [np.empty((0, dense.shape[1]))], [np.empty(0, np.intp)]
     for k, n_wanted in enumerate(POOL * wanted_rows(task)):
         members = np.flatnonzero(task.y == k)
         _, first, group = np.unique(keys[members], return_index=True, return_inverse=True)
@@ -45,9 +84,9 @@ def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDAr
         between = own[start] + share * (own[end] - own[start])
         taken = np.where(share < 0.5, own[start], own[end])
         rows.append(np.where(categorical | np.isnan(between), taken, between))
-        labels.append(np.full(n_wanted, k))
+        parents.append(members[first][start])
     made = np.concatenate(rows)
-    return sparse.csr_array(made) if sparse.issparse(X) else made, np.concatenate(labels)
+    return Pool(sparse.csr_array(made) if sparse.issparse(X) else made, np.concatenate(parents), 1 / POOL, task.weight * task.N)
 
 
 def _comparable(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.protocol import Floats, Leaves, Problem, Task
+from manyboost.synthetic import Pool, made_up_rows
 from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import Grower, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
 from manyboost.trees.random_numbers import seed_of
-from manyboost.trees.sampling import draw_by_weight, draw_uniformly
+from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 
 
 @dataclass(frozen=True)
@@ -27,17 +28,19 @@ class BinnedRows:
     table: Table
     keys: NDArray[np.uint64]
     binning: Binning
+    numeric: Any = None  # as they came, where rows are to be made up from them
 
     @classmethod
     def of(cls, numeric: Any, labels: NDArray[np.intp], binning: Binning, settings: Settings, threads: Threads) -> BinnedRows:
         table = apply_bins(numeric, binning, settings.limits.layout, threads.map)
-        return cls(table, row_keys(table, labels), binning)
+        return cls(table, row_keys(table, labels), binning, numeric if settings.sampling == "smote" else None)
 
     def part(self, rows: NDArray[np.intp]) -> BinnedRows:
-        return BinnedRows(take_rows(self.table, rows), self.keys[rows], self.binning)
+        return BinnedRows(take_rows(self.table, rows), self.keys[rows], self.binning, None if self.numeric is None else self.numeric[rows])
 
     def in_order(self, order: NDArray[np.intp]) -> BinnedRows:
-        return BinnedRows(share_columns(take_rows(self.table, order)), self.keys[order], self.binning)
+        rows = self.part(order)
+        return replace(rows, table=share_columns(rows.table))
 
     def learner(self, task: Task, settings: Settings, threads: Threads) -> TreeLearner:
         return TreeLearner(self, task, settings, threads)
@@ -59,18 +62,23 @@ class TreeLearner:
     """Grows the trees of a round, several at a time where there are several."""
 
     def __init__(self, rows: BinnedRows, task: Task, settings: Settings, threads: Threads):
-        self.table, self.keys, self.settings, self.threads = rows.table, rows.keys, settings, threads
+        self.table, self.keys, self.task, self.settings, self.threads = rows.table, rows.keys, task, settings, threads
+        self.pool: Pool | None = None
+        if rows.numeric is not None:
+            self.pool = made_up_rows(rows.numeric, rows.keys, task, rows.binning.n_categories > 0, settings.seed)
+            everything = self.pool.with_rows(rows.numeric)
+            self.table = share_columns(apply_bins(everything, rows.binning, settings.limits.layout, threads.map))
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
-        self.alone = Grower(rows.table, settings.limits, threads.pool, threads.n)
+        self.alone = Grower(self.table, settings.limits, threads.pool, threads.n)
         self.growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(threads.n):
-            self.growers.put(Grower(rows.table, settings.limits))
+            self.growers.put(Grower(self.table, settings.limits))
 
     @property
     def n_draws(self) -> int:
         """How often a tree of no use is grown anew: where chance has no part in it, it would be the same tree."""
         settings = self.settings
-        return MAX_DRAWS if settings.subsample < 1.0 or settings.sampling == "weight" or settings.limits.random else 1
+        return MAX_DRAWS if settings.subsample < 1.0 or settings.sampling != "uniform" or settings.limits.random else 1
 
     def grow_again(self, problem: Problem, *of: int) -> Grown:
         """A tree for one problem, by the random numbers of (round, problem, draw)."""
@@ -97,6 +105,11 @@ class TreeLearner:
         elif settings.sampling == "weight":
             rows = draw_by_weight(statistics, self.n_drawn, seed)
             statistics = statistics.per_unit_weight()
+        elif settings.sampling == "under":
+            rows = draw_evenly(self.keys, self.task.y, self.task.weight, settings.subsample, seed)
+        elif self.pool is not None:
+            rows = np.concatenate([draw_uniformly(self.keys, settings.subsample, seed), len(self.keys) + self.pool.drawn(seed)])
+            rows, statistics = rows.astype(np.int32), self.pool.statistics(statistics)
         tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
         if settings.prune is not None:
             if not problem.criterion.of_labels:
@@ -114,6 +127,7 @@ class TreeLearner:
 
                 tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
             leaf = tree.leaves_of(self.table)
+        leaf = leaf[: len(self.keys)]  # not of rows that were made up
         # grown on all rows on the fine grid, a tree has the exact sums itself
         exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
         sums = sums_of_leaves(problem, leaf, tree.n_leaves, tree.sums[tree.is_leaf] if exact else None)

@@ -87,7 +87,7 @@ class PIBoostClassifier(BoostingClassifier):
     n_estimators: int = integer(60, low=1)
     min_samples_split: int | float = count_or_fraction(0.02, low=2)
     subsample: float = number(0.3, low=0, high=1, open_low=True)
-    sampling: str = choice("weight", "uniform", "weight")
+    sampling: str = choice("weight", "uniform", "weight", "under", "smote")
     prune: str | None = choice("merge", None, "merge", "cost_complexity")
 
     def masks(self, K: int) -> Masks:
