@@ -59,7 +59,7 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     max_step: float = number(5.0, low=0, open_low=True)
     l2: float = number(0.0, low=0)
     n_estimators: int = integer(500, low=1)
-    learning_rate: float = number(0.1, low=0, high=1, open_low=True)
+    learning_rate: float = number(0.2, low=0, high=1, open_low=True)
     max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 
