@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import softmax
-from manyboost.maths.losses import Scores, first_of_largest, newton_values
+from manyboost.maths.losses import TIE, Scores, first_of_largest, newton_values
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import pair_of_classes
@@ -59,7 +59,7 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     max_step: float = number(5.0, low=0, open_low=True)
     l2: float = number(0.0, low=0)
     n_estimators: int = integer(500, low=1)
-    learning_rate: float = number(0.1, low=0, high=1, open_low=True)
+    learning_rate: float = number(0.2, low=0, high=1, open_low=True)
     max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 
@@ -67,7 +67,8 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
         return Scores.zero(len(task.y), task.K)
 
     def pose(self, task: Task, state: Scores, rng: np.random.Generator) -> Sequence[Problem]:
-        w, order = task.weight, np.argsort(-np.bincount(task.y, task.weight, task.K), kind="stable")
+        w = task.weight
+        order = np.argsort(-np.rint(np.bincount(task.y, w, task.K) / TIE), kind="stable")
         ordered = Scores(state.F, np.ascontiguousarray(state.p[:, order]))
 
         def curvatures(sums: Floats, leaf: NDArray[np.int32]) -> Statistics:
