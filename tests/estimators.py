@@ -18,7 +18,10 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
         {"leaves": "probability", "weight_update": "literal"},
     ],
     "adaboost_mm": [{"line_search": "edge", "splitter": "random"}],
-    "adaboost_mo": [{"code": "one_vs_all", "decode": "hamming", "grow_by": "columns", "splitter": "best"}, {"leaves": "vote"}],
+    "adaboost_mo": [
+        {"code": "one_vs_all", "decode": "hamming", "grow_by": "columns", "splitter": "best"},
+        {"leaves": "vote", "decode": "loss"},
+    ],
     "adaboost_mr": [{"leaves": "vote"}, {"grow_by": "labels", "splitter": "best"}],
     "adaboost_oc": [{"colouring": "max_cut_greedy"}],
     "abc_logitboost": [{"search": 2, "gap": 1, "warm_up": 1, "splitter": "best"}, {"search": None, "l2": 1.0}],

@@ -70,7 +70,6 @@ class AdaBoostECCClassifier(BoostingClassifier):
     repartition: bool = flag(False)
     n_estimators: int = integer(300, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
-    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         if self.repartition and self.votes == "asymmetric":
@@ -100,7 +99,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         else:
             mu = problem.tag
             U, edge = float(leaves.sums.sum()), float((h * (leaves.sums[:, 1] - leaves.sums[:, 0])).sum())
-        if abs(edge) <= NO_EDGE * U:
+        if U <= 0 or abs(edge) <= NO_EDGE * U:
             return Refusal("the tree tells the two colours apart no better than chance")
         stop = "a tree made no error" if edge > (1 - 2 * KAPPA) * U and task.K == 2 else None  # else other colourings are left
         if self.votes == "asymmetric":

@@ -54,7 +54,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
 
     criterion: str = choice("gini", "gini", "entropy")
     n_estimators: int = integer(200, low=1)
-    max_depth: int | None = integer(8, low=1, none="no limit")
+    max_depth: int | None = integer(10, low=1, none="no limit")
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:

@@ -9,11 +9,12 @@
     f(x, r) = sum_t h_t(x, r)                 the columns of scores
     argmin_k #{r: sign f_r != M_kr}           decode="hamming"
     argmin_k sum_r exp(-M_kr f_r)             decode="loss"; the scores are minus the logarithm of the sum
+    argmax_k sum_r M_kr f_r                   decode="linear", the same with the loss -M f of Allwein, Schapire and Singer (2000)
 
-With rho the least distance of two code words, error <= (c/rho) prod Z by loss-based decoding, (2c/rho) prod Z by Hamming distance. With
-M = 2I - J it is AdaBoost.MH but for the decoding. The probabilities are proportional to exp(scores), which is the sigmoid of 2f for one
-column; since the decoding is not linear, ``calibrate`` may change a decision, and the errors of ``history_`` (and of early stopping) are
-those of the linear decoding, the highest sum_r M_kr f_r.
+With rho the least distance of two code words (without 0), error <= (c/rho) prod Z by the exponential loss and (2c/rho) prod Z by Hamming
+distance. With M = 2I - J it is AdaBoost.MH but for the decoding. Probabilities are the softmax of the scores, for one column the sigmoid of
+2f. Only the linear decoding does not depend on the scale of f: with "loss", ``calibrate`` may change a decision, with "hamming" it has no
+effect, and with both the errors of ``history_`` (and of early stopping) are those of the linear decoding.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     code : "dense", "sparse", "exhaustive", "one_vs_all" or matrix of -1, 0, +1 of shape (n_classes, columns)
         Random code words of 10 log2 K bits, or 15 log2 K of which half are 0 (all ways to part the classes where K is at most 6); all ways
         to part the classes; each class against the others; or the given ones.
-    decode : {"loss", "hamming"}
-        The class of the least exponential loss, or of the fewest bits that differ.
+    decode : {"linear", "loss", "hamming"}
+        The class whose code word agrees most with the scores, has the least exponential loss, or differs in the fewest bits.
     leaves : {"confidence", "vote"}
         Each leaf and bit has its own confidence, or votes +1 or -1 with one coefficient for the tree.
     grow_by : {"direction", "columns"}
@@ -75,7 +76,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     """
 
     code: Any = checked("dense", f"one of {', '.join(map(repr, NAMED))}, or a matrix of -1, 0 and +1 with a row for each class", _is_code)
-    decode: str = choice("loss", "loss", "hamming")
+    decode: str = choice("linear", "linear", "loss", "hamming")
     leaves: str = choice("confidence", "confidence", "vote")
     grow_by: str = choice("direction", "direction", "columns")
     smoothing: float = number(0.1, low=0)
@@ -142,12 +143,14 @@ class AdaBoostMOClassifier(BoostingClassifier):
         return D.updated(D.values * np.exp(-self._bits(task) * gain.at_rows(gain.vectors)))
 
     def _decoded(self, columns: Floats) -> Floats:
+        if self.decode == "linear":
+            return super().scores(columns)
         if self.decode == "hamming":
             return np.column_stack([(np.sign(word * columns) - 1).sum(axis=1) / 2 for word in self._decoder.T])
         return np.column_stack([-logsumexp(-word * columns, axis=1) for word in self._decoder.T])
 
     def scores(self, columns: Floats) -> Floats:
-        return self._decoded(columns * self.temperature_)
+        return self._decoded(columns * self.temperature_ if self.decode == "loss" else columns)
 
     def link(self, columns: Floats) -> Floats:
         return softmax(self._decoded(columns))

@@ -59,7 +59,6 @@ class AdaBoostOCClassifier(BoostingClassifier):
     colouring: str = choice("random_half", *COLOURINGS)
     n_estimators: int = integer(300, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
-    splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
         return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
