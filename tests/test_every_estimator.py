@@ -7,6 +7,7 @@ import pytest
 from estimators import each, each_with_settings
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -25,7 +26,16 @@ MORE_OF_SCIKIT_LEARN = {  # outside of check_estimator: how each is called with 
 }
 
 
-@parametrize_with_checks(each_with_settings() + each(subsample=0.5, calibrate=False))
+# settings other than the defaults pass our own checks below; here a few that take other ways
+OTHER_WAYS = [
+    SAMMEClassifier(n_estimators=5, subsample=0.5, calibrate=False),
+    manyboost.AdaBoostMHClassifier(n_estimators=5, sampling="smote", splitter="best", grow_by="classes"),
+    manyboost.PIBoostClassifier(n_estimators=3, separators="all", probability="separators"),
+    manyboost.RebelClassifier(n_estimators=5, leaves="shared", estimator=DecisionTreeClassifier(max_depth=2)),
+]
+
+
+@parametrize_with_checks(each(n_estimators=3) + OTHER_WAYS)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
