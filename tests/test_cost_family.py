@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_wine
 
-from manyboost import BAdaCostClassifier, CostSensitiveAdaBoostClassifier, PIBoostClassifier, SAMMEClassifier
+from manyboost import BAdaCostClassifier, CostSensitiveAdaBoostClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.algorithms.badacost import cost_margins
 from manyboost.maths.codes import symmetric
 
@@ -119,3 +119,21 @@ def test_permuting_the_labels_permutes_the_scores(model: Any) -> None:
     plain = model.set_params(**shape, cost_matrix=cost).fit(X, Y).decision_function(X)
     other = model.set_params(**shape, cost_matrix=turned).fit(X, order[Y]).decision_function(X)
     assert_allclose(other[:, order], plain, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("leaves", ["vector", "shared"])
+def test_rebels_loss_bounds_the_mean_cost(leaves: str) -> None:
+    cost = np.array([[0.0, 1.0, 6.0], [2.0, 0.0, 1.0], [1.0, 3.0, 0.0]])
+    model = RebelClassifier(leaves=leaves, cost_matrix=cost, n_estimators=12, max_depth=1, random_state=0, calibrate=False).fit(X[:, :3], Y)
+    start = np.array([cost[Y, k].mean() for k in range(3)])
+    assert model.history_["loss"][0] < start.sum()
+    for loss, F in zip(model.history_["loss"], model.staged_decision_function(X[:, :3]), strict=True):
+        ranked = F - F[np.arange(len(Y)), Y][:, None]
+        worst = np.where(ranked >= 0, cost[Y], 0.0).max(axis=1)  # ties count as errors
+        assert worst.mean() <= loss * (1 + 1e-12)
+
+
+def test_rebel_at_costs_of_one_is_rebel() -> None:
+    shape = {"n_estimators": 5, "random_state": 0, "calibrate": False}
+    plain, one = RebelClassifier(**shape).fit(X, Y), RebelClassifier(**shape, cost_matrix=1 - np.eye(3)).fit(X, Y)
+    assert_array_equal(plain.decision_function(X), one.decision_function(X))

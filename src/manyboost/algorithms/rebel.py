@@ -12,12 +12,16 @@ The paper's learners are stumps and localized similarities. A tree here has leav
 the loss itself, the leaf that is split giving its children the signs that lower the loss most. Then f is set for a and a for f in turn,
 while the loss falls.
 With ``leaves="vector"`` each leaf has its own a: confidence-rated AdaBoost.MH, whose loss is 2/K of this one.
+
+With costs, weights start at half of c*, the costs of the row's class with their largest at the class itself: the loss then bounds the mean
+cost (Appel, Burgos-Artizzu and Perona, 2016, as reconstructed).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +64,8 @@ class RebelClassifier(BoostingClassifier):
     1.0
     """
 
+    trains_with_costs: ClassVar[bool] = True
+
     leaves: str = choice("vector", "vector", "shared")
     n_estimators: int = integer(200, low=1)
     learning_rate: float = number(0.2, low=0, high=1, open_low=True)
@@ -67,7 +73,8 @@ class RebelClassifier(BoostingClassifier):
     stop_when_separated: bool = flag(False)
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(np.repeat(task.weight[:, None] / 2, task.K, axis=1))
+        W = np.repeat(task.weight[:, None] / 2, task.K, axis=1)
+        return Weights.of(W if task.cost is None else W * starred(task.cost)[task.y])
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         own = own_entries(W.values, task.y)
@@ -106,6 +113,11 @@ class RebelClassifier(BoostingClassifier):
 
     def link(self, columns: Floats) -> Floats:
         return normalised_sigmoid(2 * columns)
+
+
+def starred(cost: Floats) -> Floats:
+    """c*: the costs with the largest of each row in place of the zero on the diagonal."""
+    return np.where(np.eye(len(cost)) > 0, cost.max(axis=1, keepdims=True), cost)
 
 
 def _coefficients(right: Floats, wrong: Floats) -> Floats:
