@@ -55,6 +55,7 @@ class AdaBoostMLClassifier(BoostingClassifier):
 
     max_step: float = number(20.0, low=0, open_low=True)
     n_estimators: int = integer(200, low=1)
+    learning_rate: float = number(0.2, low=0, high=1, open_low=True)
     max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 
