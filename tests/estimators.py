@@ -17,7 +17,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
         {"leaves": "label", "weights": "balanced", "sampling": "weight", "splitter": "best"},
         {"leaves": "probability", "weight_update": "literal"},
     ],
-    "adaboost_mm": [{"line_search": "edge", "splitter": "random"}],
+    "adaboost_mm": [{"line_search": "edge", "splitter": "best"}],
     "adaboost_mo": [
         {"code": "one_vs_all", "decode": "hamming", "grow_by": "columns", "splitter": "best"},
         {"leaves": "vote", "decode": "loss"},
