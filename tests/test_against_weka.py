@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from manyboost import AdaBoostM1Classifier, LogitBoostClassifier
 from manyboost.learners import C45Tree
 
 pytestmark = weka.needs_weka
@@ -134,3 +135,24 @@ def test_logitboost_of_weka():
         F += (K - 1) / K * (f - f.mean(axis=1, keepdims=True))
     expected = np.exp(F) / np.exp(F).sum(axis=1, keepdims=True)
     assert_allclose(theirs.probability, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "n_rounds"), [("vehicle", 3), ("glass", 6)])
+def test_our_adaboost_m1_of_c45_trees_is_wekas(name, n_rounds):
+    X, y, _ = load(name)
+    X, inside, outside = halves(X, y, [])
+    theirs = weka.boosted("AdaBoostM1", weka.J48, X[inside], y[inside], X[outside], n_rounds)
+    ours = AdaBoostM1Classifier(estimator=C45Tree(), n_estimators=n_rounds, calibrate=False).fit(X[inside], y[inside])
+    print(f"{name}: {np.mean(ours.predict(X[outside]) == theirs.label):.1%} of the predictions of Weka's AdaBoostM1 of J48 are ours")
+    assert_allclose(ours.predict_proba(X[outside]), theirs.probability, atol=1e-9)
+
+
+def test_our_logitboost_of_stumps_is_wekas():
+    X, y = load_wine(return_X_y=True)
+    X = 1024 * X
+    theirs = weka.boosted("LogitBoost", weka.STUMP, X, y, X, 4)
+    ours = LogitBoostClassifier(
+        n_estimators=4, z_max=3.0, max_leaf_nodes=2, learning_rate=1.0, splitter="best", max_step=50.0, calibrate=False
+    ).fit(X, y)
+    print(f"wine: probabilities of Weka's LogitBoost differ by at most {np.abs(ours.predict_proba(X) - theirs.probability).max():.1e}")
+    assert_allclose(ours.predict_proba(X), theirs.probability, atol=1e-5)

@@ -30,12 +30,12 @@ MORE_OF_SCIKIT_LEARN = {  # outside of check_estimator: how each is called with 
 OTHER_WAYS = [
     SAMMEClassifier(n_estimators=5, subsample=0.5, calibrate=False),
     manyboost.AdaBoostMHClassifier(n_estimators=5, sampling="smote", splitter="best", grow_by="classes"),
-    manyboost.PIBoostClassifier(n_estimators=3, separators="all", probability="separators"),
-    manyboost.RebelClassifier(n_estimators=5, leaves="shared", estimator=DecisionTreeClassifier(max_depth=2)),
+    manyboost.PIBoostClassifier(n_estimators=3, separators="all", probability="separators", calibrate=False),
+    SAMMEClassifier(n_estimators=5, estimator=DecisionTreeClassifier(max_depth=2)),
 ]
 
 
-@parametrize_with_checks(each(n_estimators=3) + OTHER_WAYS)
+@parametrize_with_checks(each() + OTHER_WAYS)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

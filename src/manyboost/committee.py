@@ -212,7 +212,7 @@ class ClassifierLearner:
         index, label, weight, n_labels = _labelled(problem)
         settings, keys = self.settings, self.rows.keys
         if self.pool is not None:
-            index, label, weight = _with_pool(self.pool, index, label, weight)
+            index, label, weight = _with_pool(self.pool, len(keys), index, label, weight)
         if settings.sampling != "weight":
             shown = np.zeros(self.X.shape[0], bool)
             if settings.sampling == "under":
@@ -275,15 +275,14 @@ def _labelled(problem: Problem) -> tuple[NDArray[np.intp], NDArray[np.integer], 
 
 
 def _with_pool(
-    pool: Pool, index: NDArray[np.intp], label: NDArray[np.integer], weight: Floats
+    pool: Pool, n: int, index: NDArray[np.intp], label: NDArray[np.integer], weight: Floats
 ) -> tuple[NDArray[np.intp], NDArray[np.integer], Floats]:
     """The entries of the rows and, behind them, those of the pool: of each its parent's."""
     begin, end = np.searchsorted(index, pool.parent), np.searchsorted(index, pool.parent, side="right")
     which = np.repeat(np.arange(len(begin)), end - begin)
     entry = np.arange(len(which)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[which]
-    n = len(pool.count)
-    once = weight[entry] / pool.count[pool.parent[which]]
-    return np.concatenate([index, n + which]), np.concatenate([label, label[entry]]), np.concatenate([weight, once])
+    of_pool = weight[entry] * pool.copies[which]
+    return np.concatenate([index, n + which]), np.concatenate([label, label[entry]]), np.concatenate([weight, of_pool])
 
 
 def _keys_of(X: Any, labels: NDArray[np.intp]) -> NDArray[np.uint64]:

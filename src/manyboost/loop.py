@@ -158,6 +158,7 @@ class Boosted:
 
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "seconds")
 MAX_DRAWS = 10
+UNIT = 2.0**-40  # of what a leaf adds
 MAX_COPIES = 10  # of a row, on average
 NO_SPLIT = (
     "no split is of use: the columns are constant or tell nothing of y, or limits such as min_samples_leaf forbid it; "
@@ -318,10 +319,15 @@ def _answers(
 
 
 def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
-    """What is stored of a member: the vector of each leaf; of one that says shares of labels, the vector of each label."""
+    """What is stored of a member: the vector of each leaf; of one that says shares of labels, the vector of each label.
+
+    Multiples of 2^-40, so that classes that are level are so to the last bit, and sums of rounds have no rounding of their own.
+    """
     if leaves.shares is None:
-        return learning_rate * answer.vectors
-    return learning_rate * (answer.size * np.eye(leaves.shares.shape[1]) if answer.of_label is None else answer.of_label)
+        vectors = answer.vectors
+    else:
+        vectors = answer.size * np.eye(leaves.shares.shape[1]) if answer.of_label is None else answer.of_label
+    return np.asarray(np.rint(learning_rate * vectors / UNIT) * UNIT)
 
 
 def _with_length(slope: Slope, answer: Answer) -> Answer | Refusal:

@@ -18,9 +18,9 @@ N_NEIGHBOURS = 5
 POOL = 3  # rows made for each that a round shows
 
 
-def wanted_rows(task: Task) -> NDArray[np.intp]:
-    """How many rows each class lacks to be as heavy as the heaviest, (K,); a weight of two is two rows."""
-    size = np.rint(np.bincount(task.y, task.weight, task.K) * task.N)
+def wanted_rows(y: NDArray[np.intp], keys: NDArray[np.uint64], K: int) -> NDArray[np.intp]:
+    """How many rows each class lacks to be as large as the largest, (K,); equal rows are one, whatever they weigh."""
+    size = np.bincount(y[np.unique(keys, return_index=True)[1]], minlength=K)
     return np.asarray(size.max() - size, np.intp)
 
 
@@ -33,13 +33,13 @@ class Pool:
     X : (m, p)
     parent : (m,) the row that each was made from, whose class and statistics it has
     share : of the pool that a round is shown
-    count : (n,) how many rows each row counts for: a made-up row is one
+    copies : (m,) how many rows are equal to the parent: a made-up row weighs as much as all of them
     """
 
     X: Any
     parent: NDArray[np.intp]
     share: float
-    count: Floats
+    copies: Floats
 
     def drawn(self, seed: int) -> NDArray[np.intp]:
         """The numbers of the rows of a round."""
@@ -52,41 +52,41 @@ class Pool:
 
     def statistics(self, of_rows: Statistics) -> Statistics:
         """Those of the rows and, behind them, of the pool."""
-        once = 1 / self.count[self.parent]
-        dense = np.concatenate([of_rows.dense, of_rows.dense[self.parent] * once[:, None]])
+        dense = np.concatenate([of_rows.dense, of_rows.dense[self.parent] * self.copies[:, None]])
         if not of_rows.n_labels:
             return Statistics.of_rows(dense)
         label = np.concatenate([of_rows.label, of_rows.label[self.parent]])
-        weight = np.concatenate([of_rows.weight, of_rows.weight[self.parent] * once])
+        weight = np.concatenate([of_rows.weight, of_rows.weight[self.parent] * self.copies])
         return Statistics.of_both(dense, label, weight, of_rows.n_labels)
 
 
 def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDArray[np.bool_], seed: int) -> Pool:
     """A pool of new rows: ``POOL`` times as many as the smaller classes lack.
 
-    Each lies at a random place between a row, drawn by weight, and one of its five nearest neighbours of its class. A category, and a value
-    that is missing on either side, is taken from one of the two. Equal rows count as one with their weights together, so that what
-    is made depends on neither copies nor order.
+    Each lies at a random place between a row and one of its five nearest neighbours of its class. A category, and a value that is missing
+    on either side, is taken from one of the two. Equal rows count as one with their weights together, so that what is made depends on
+    neither copies nor order.
     """
     dense = X.toarray() if sparse.issparse(X) else np.asarray(X, np.float64)
-    rows, parents = [np.empty((0, dense.shape[1]))], [np.empty(0, np.intp)]
-    for k, n_wanted in enumerate(POOL * wanted_rows(task)):
+    rows, parents, copies = [np.empty((0, dense.shape[1]))], [np.empty(0, np.intp)], [np.empty(0)]
+    for k, n_wanted in enumerate(POOL * wanted_rows(task.y, keys, task.K)):
         members = np.flatnonzero(task.y == k)
-        _, first, group = np.unique(keys[members], return_index=True, return_inverse=True)
+        _, first, n_equal = np.unique(keys[members], return_index=True, return_counts=True)
         if n_wanted == 0 or len(first) < 2:
             continue
-        own, weight = dense[members[first]], np.bincount(group, task.weight[members])
+        own = dense[members[first]]
         rng = np.random.default_rng(seed_of(seed, k))
         found = NearestNeighbors(n_neighbors=min(N_NEIGHBOURS, len(own) - 1)).fit(_comparable(own)).kneighbors(return_distance=False)
-        start = rng.choice(len(own), n_wanted, p=weight / weight.sum())
+        start = rng.integers(0, len(own), n_wanted)
         end = found[start, rng.integers(0, found.shape[1], n_wanted)]
         share = rng.random(n_wanted)[:, None]
         between = own[start] + share * (own[end] - own[start])
         taken = np.where(share < 0.5, own[start], own[end])
         rows.append(np.where(categorical | np.isnan(between), taken, between))
         parents.append(members[first][start])
+        copies.append(n_equal[start].astype(np.float64))
     made = np.concatenate(rows)
-    return Pool(sparse.csr_array(made) if sparse.issparse(X) else made, np.concatenate(parents), 1 / POOL, task.weight * task.N)
+    return Pool(sparse.csr_array(made) if sparse.issparse(X) else made, np.concatenate(parents), 1 / POOL, np.concatenate(copies))
 
 
 def _comparable(rows: NDArray[np.float64]) -> NDArray[np.float64]:

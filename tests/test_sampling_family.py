@@ -1,0 +1,117 @@
+"""RUSBoost, SMOTEBoost and what they draw: `sampling="under"` and `sampling="smote"`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.tree import DecisionTreeClassifier
+
+from manyboost import AdaBoostM2Classifier, RUSBoostClassifier, SAMMEClassifier, SMOTEBoostClassifier
+from manyboost.protocol import Task
+from manyboost.synthetic import POOL, made_up_rows, wanted_rows
+from manyboost.trees.sampling import draw_evenly
+
+X, Y = make_classification(1500, 8, n_informative=5, n_classes=3, weights=[0.9, 0.07, 0.03], flip_y=0.01, random_state=0)
+KEYS = np.arange(len(Y), dtype=np.uint64)
+TASK = Task.of(Y, 3, np.ones(len(Y)))
+NO_CATEGORIES = np.zeros(8, bool)
+
+
+def test_classes_are_drawn_evenly() -> None:
+    rows = draw_evenly(KEYS, Y, TASK.weight, 1.0, 7)
+    counts = np.bincount(Y[rows])
+    least = np.bincount(Y).min()
+    assert counts[np.bincount(Y).argmin()] == least  # all of the smallest
+    assert_allclose(counts, least, atol=5 * np.sqrt(least))
+    assert len(np.bincount(Y[draw_evenly(KEYS, Y, TASK.weight, 1e-9, 7)])) == 3  # one of each at least
+    assert not np.array_equal(rows, draw_evenly(KEYS, Y, TASK.weight, 1.0, 8))
+
+
+def test_rows_are_made_between_neighbours_of_their_class() -> None:
+    pool = made_up_rows(X, KEYS, TASK, NO_CATEGORIES, 3)
+    assert_array_equal(np.bincount(Y[pool.parent], minlength=3), POOL * wanted_rows(Y, KEYS, 3))
+    assert wanted_rows(Y, KEYS, 3)[0] == 0
+    for row, parent in zip(pool.X[:50], pool.parent[:50], strict=True):
+        same = X[Y == Y[parent]]
+        along = same - X[parent]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = ((row - X[parent]) / along)[np.abs(along).min(axis=1) > 0]
+        on_line = np.ptp(share, axis=1) < 1e-6
+        assert on_line.any()
+        assert 0 <= share[on_line][0].mean() <= 1
+    assert_allclose(np.mean([len(pool.drawn(seed)) for seed in range(20)]), wanted_rows(Y, KEYS, 3).sum(), rtol=0.05)
+
+
+def test_weights_copies_and_order_change_no_made_up_row() -> None:
+    weight = np.random.default_rng(0).integers(1, 3, len(Y)).astype(float)
+    copies = np.repeat(np.arange(len(Y)), weight.astype(int))
+    one = made_up_rows(X, KEYS, Task.of(Y, 3, weight), NO_CATEGORIES, 3)
+    two = made_up_rows(X[copies], KEYS[copies], Task.of(Y[copies], 3, np.ones(len(copies))), NO_CATEGORIES, 3)
+    assert_array_equal(one.X, two.X)
+    order = np.random.default_rng(1).permutation(len(Y))
+    three = made_up_rows(X[order], KEYS[order], Task.of(Y[order], 3, weight[order]), NO_CATEGORIES, 3)
+    assert_array_equal(one.X, three.X)
+
+
+def test_categories_and_holes_are_taken_from_one_side() -> None:
+    mixed = X.copy()
+    mixed[:, 0] = np.round(np.abs(X[:, 0]) * 3)
+    mixed[::3, 1] = np.nan
+    pool = made_up_rows(mixed, KEYS, TASK, np.arange(8) == 0, 3)
+    assert set(pool.X[:, 0]) <= set(mixed[:, 0])
+    assert 0 < np.isnan(pool.X[:, 1]).mean() < 0.5
+    assert not np.isnan(pool.X[:, 2:]).any()
+
+
+def test_a_class_of_one_row_has_no_neighbours() -> None:
+    y = np.r_[np.zeros(20, int), np.ones(10, int), 2]
+    rows = np.random.default_rng(0).normal(size=(31, 8))
+    pool = made_up_rows(rows, np.arange(31, dtype=np.uint64), Task.of(y, 3, np.ones(31)), NO_CATEGORIES, 0)
+    assert set(y[pool.parent]) == {1}
+    assert SMOTEBoostClassifier(n_estimators=3).fit(rows, y).predict(rows).shape == (31,)
+
+
+@pytest.mark.parametrize("booster", ["m2", "samme"])
+@pytest.mark.parametrize("algorithm", [RUSBoostClassifier, SMOTEBoostClassifier])
+def test_rare_classes_are_found_more_often(algorithm: Any, booster: str) -> None:
+    shape = {"n_estimators": 20, "calibrate": False, "random_state": 0}
+    alone = AdaBoostM2Classifier(splitter="best", max_depth=8, max_leaf_nodes=None) if booster == "m2" else SAMMEClassifier()
+    plain = alone.set_params(**shape)
+    scores = [
+        balanced_accuracy_score(Y[1::2], clone(model).fit(X[::2], Y[::2]).predict(X[1::2]))
+        for model in (plain, algorithm(booster=booster, **shape))
+    ]
+    assert scores[1] > scores[0]
+
+
+def test_without_a_sample_the_booster_is_itself() -> None:
+    shape = {"n_estimators": 5, "max_depth": 3, "random_state": 0, "calibrate": False}
+    mine = RUSBoostClassifier(booster="samme", sampling="uniform", **shape).fit(X, Y)
+    assert_array_equal(mine.decision_function(X), SAMMEClassifier(**shape).fit(X, Y).decision_function(X))
+
+
+@pytest.mark.parametrize("algorithm", [RUSBoostClassifier, SMOTEBoostClassifier])
+def test_other_learners_and_sparse_rows(algorithm: Any) -> None:
+    model = algorithm(estimator=DecisionTreeClassifier(max_depth=3, random_state=0), n_estimators=3, random_state=0, calibrate=False)
+    order = np.random.default_rng(0).permutation(len(Y))
+    assert_array_equal(clone(model).fit(X, Y).predict(X), clone(model).fit(X[order], Y[order]).predict(X))
+    thin = np.where(np.abs(X) < 0.5, 0.0, X)
+    shape = {"n_estimators": 3, "random_state": 0, "calibrate": False}
+    dense, scarce = algorithm(**shape).fit(thin, Y), algorithm(**shape).fit(sparse.csr_matrix(thin), Y)
+    assert_array_equal(dense.predict(thin), scarce.predict(thin))
+
+
+def test_beside_imbalanced_learn() -> None:
+    referee = pytest.importorskip("imblearn.ensemble").RUSBoostClassifier
+    theirs = referee(DecisionTreeClassifier(max_depth=4), n_estimators=40, random_state=0).fit(X[::2], Y[::2])
+    ours = RUSBoostClassifier(booster="samme", max_depth=4, n_estimators=40, random_state=0, calibrate=False).fit(X[::2], Y[::2])
+    found = [balanced_accuracy_score(Y[1::2], model.predict(X[1::2])) for model in (ours, theirs)]
+    print(f"balanced accuracy: RUSBoost {found[0]:.3f}, imbalanced-learn's {found[1]:.3f}")
+    assert found[0] > found[1] - 0.05
