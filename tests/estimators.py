@@ -9,8 +9,14 @@ from manyboost.algorithms import ALGORITHMS
 N_ROUNDS = 5
 SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
     "adaboost_mh": [{"leaves": "vote"}, {"grow_by": "classes", "splitter": "best", "weights": "balanced"}],
+    "cwboost": [
+        {"learners": "shared", "splitter": "best"},
+        {"coefficients": "corrective", "max_depth": 2, "nu": 1e-3},
+        {"coefficients": "corrective", "learners": "shared", "max_depth": 3, "splitter": "best"},
+    ],
     "piboost": [{"separators": "singles"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
     "rebel": [{"leaves": "shared"}],
+    "structboost": [{"solver": "cutting_planes", "max_depth": 1, "C": 20.0, "tolerance": 0.05}],
     "samme": [{"criterion": "entropy", "splitter": "random", "max_leaf_nodes": 8}],
 }
 

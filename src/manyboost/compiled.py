@@ -21,7 +21,7 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 def _digest_of_sources() -> str:
     here = Path(__file__).parent
-    sources = (path.read_bytes() for path in (here / "compiled.py", here / "rows.py", *sorted((here / "trees").glob("*.py"))))
+    sources = (path.read_bytes() for path in (here / "compiled.py", here / "rows.py", *sorted(here.glob("[mt]*s/*.py"))))
     return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text)).hexdigest()
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,12 +23,16 @@ from manyboost.trees.growing import GrowthLimits
 
 
 class Algorithm(Protocol):
-    """The four questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
+    """The questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
 
+    @property
+    def revises(self) -> bool: ...
     def start(self, task: Task) -> Any: ...
     def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Sequence[Problem]: ...
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal: ...
+    def settle(self, task: Task, state: Any, gains: Sequence[Gain]) -> Sequence[Floats]: ...
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any: ...
+    def revised(self, task: Task, state: Any) -> Sequence[Floats]: ...
     def loss(self, task: Task, state: Any) -> float: ...
     def enough(self, task: Task, loss: float) -> str | None: ...
 
@@ -73,6 +77,10 @@ class Grown:
     member: Any
     leaf: NDArray[np.int32]
     leaves: Leaves
+
+
+Solved = tuple[Problem, Grown, Answer | Refusal]
+LeavesOfRows = tuple[NDArray[np.int32], NDArray[np.int32] | None]  # of the training rows, and of those that are watched
 
 
 class Learner(Protocol):
@@ -203,6 +211,8 @@ def boost(
         out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
         state = _replay(algorithm, task, rows, validation, out, settings.seed, state)
     grown: list[GrownMember] = []
+    leaves: list[LeavesOfRows] = []  # of all members, where they are revised; and what these were at the round of least validation error
+    grown_at_best: list[GrownMember] = []
     any_split = not out.ensemble.is_constant
 
     def scores(of: Floats) -> Floats:
@@ -214,7 +224,7 @@ def boost(
         gains, answers, refusals = [], [], []
         solved = list(_solve(algorithm, task, learner, problems, round_))
         any_split = any_split or any(found.member.n_leaves > 1 for _, found, _ in solved)
-        for problem, found, answer in solved:
+        for problem, found, answer in _settled(algorithm, task, state, _of_most_merit(solved)):
             if isinstance(answer, Refusal):
                 refusals.append(answer.reason)
                 continue
@@ -230,6 +240,13 @@ def boost(
             out.stop_reason = refusals[0] if refusals else "no problem was left to solve"
             break
         state = algorithm.update(task, state, gains)
+        if algorithm.revises:
+            new = grown[len(grown) - len(gains) :]
+            leaves += [
+                (gain.leaf, None if validation is None else validation.rows.respond(member, vectors)[1])
+                for gain, (member, vectors, _, _) in zip(gains, new, strict=True)
+            ]
+            grown[:] = _revised(algorithm.revised(task, state), grown, leaves, columns, watched)
         row = {
             "loss": algorithm.loss(task, state),
             "training_error": error_weight(scores(columns), task.y, task.weight),
@@ -243,6 +260,8 @@ def boost(
             row["validation_error"] = error_weight(scores(watched), validation.y, validation.weight) / float(validation.weight.sum())
         for name in HISTORY:
             out.history[name].append(row[name])
+        if algorithm.revises and validation is not None and best_round(out.history["validation_error"], settings.tol) == round_:
+            grown_at_best = list(grown)
         asked = after_round is not None and after_round(round_, row, lambda: rows.extended(out.ensemble, grown))
         out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
         if out.stop_reason:
@@ -251,7 +270,7 @@ def boost(
         out.stop_reason = f"all {settings.n_estimators} rounds were made"
     if not any_split:
         return Boosted(rows.no_members(n_columns), np.zeros_like(columns), {name: [] for name in HISTORY}, NO_SPLIT, watched)
-    out.ensemble = rows.extended(out.ensemble, grown)
+    out.ensemble = rows.extended(out.ensemble, grown_at_best or grown)
     return out
 
 
@@ -260,9 +279,7 @@ def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
     return learning_rate * (answer.vectors if leaves.shares is None else np.array([[answer.size]]))
 
 
-def _solve(
-    algorithm: Algorithm, task: Task, learner: Learner, problems: Sequence[Problem], round_: int
-) -> Iterator[tuple[Problem, Grown, Answer | Refusal]]:
+def _solve(algorithm: Algorithm, task: Task, learner: Learner, problems: Sequence[Problem], round_: int) -> Iterator[Solved]:
     """Make a member for each problem and ask what its leaves add. One that is refused, or has but one leaf, is made again."""
     for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
         answer = algorithm.step(task, problem, found.leaves)
@@ -272,6 +289,41 @@ def _solve(
             found = learner.grow_again(problem, round_, at, draw)
             answer = algorithm.step(task, problem, found.leaves)
         yield problem, found, answer
+
+
+def _of_most_merit(solved: Sequence[Solved]) -> Sequence[Solved]:
+    """All, or where answers have a merit, the one of the greatest and the refusals."""
+    merits = [answer.merit if isinstance(answer, Answer) and answer.merit is not None else -np.inf for _, _, answer in solved]
+    if not np.isfinite(merits).any():
+        return solved
+    best = int(np.argmax(merits))
+    return [one for at, one in enumerate(solved) if at == best or isinstance(one[2], Refusal)]
+
+
+def _settled(algorithm: Algorithm, task: Task, state: Any, solved: Sequence[Solved]) -> list[Solved]:
+    """The same with the vectors that the algorithm sets for one another once all members are known."""
+    gains = [Gain(problem, answer.vectors, found.leaf) for problem, found, answer in solved if isinstance(answer, Answer)]
+    settled = iter(algorithm.settle(task, state, gains) if gains else ())
+    return [
+        (problem, found, answer if isinstance(answer, Refusal) else replace(answer, vectors=next(settled)))
+        for problem, found, answer in solved
+    ]
+
+
+def _revised(
+    revised: Sequence[Floats], grown: Sequence[GrownMember], leaves: Sequence[LeavesOfRows], columns: Floats, watched: Floats | None
+) -> list[GrownMember]:
+    """The members with their new vectors; columns, and those of the rows that are watched, become what these add up to."""
+    columns[:] = 0.0
+    if watched is not None:
+        watched[:] = 0.0
+    out = []
+    for (member, _, column, round_), vectors, (leaf, watched_leaf) in zip(grown, revised, leaves, strict=True):
+        out.append((member, vectors, column, round_))
+        add_leaf_vectors(columns, vectors, leaf, column)
+        if watched is not None and watched_leaf is not None:
+            add_leaf_vectors(watched, vectors, watched_leaf, column)
+    return out
 
 
 def round_generator(seed: int, round_: int) -> np.random.Generator:

@@ -7,6 +7,11 @@ An algorithm answers four questions and nothing else is in its file:
     step(task, problem, leaves)        -> what each leaf adds to the columns of scores, seeing sums of leaves only
     update(task, state, gains)         -> the new state
 
+Two more are answered by algorithms whose members depend on one another:
+
+    settle(task, state, gains)         -> vectors of a round's members, set for one another before they are shrunk and added
+    revised(task, state)               -> where ``revises`` is true, the vectors of all members of all rounds, after each update
+
 The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
 file gives the same model on any number of threads.
 """
@@ -116,12 +121,14 @@ class Answer:
     size : the step, for the history
     clipped : a step without a finite optimum was cut off
     stop : a reason to stop after this round, or None
+    merit : where answers of a round have one, only that of the greatest is kept (the first of equals)
     """
 
     vectors: Floats
     size: float
     clipped: bool = False
     stop: str | None = None
+    merit: float | None = None
 
 
 @dataclass(frozen=True)
