@@ -27,7 +27,7 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.corrective import in_turn, minimise_exponential
 from manyboost.maths.links import softmax
 from manyboost.maths.pairs import exponential_pairs, lead_over_own, pulls
-from manyboost.maths.responses import Responses
+from manyboost.maths.responses import Responses, signs_of_leaves
 from manyboost.maths.steps import half_log_odds
 from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, integer, number
@@ -98,7 +98,7 @@ class CWBoostClassifier(BoostingClassifier):
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         against, in_favour = leaves.sums.T
-        h = np.where(in_favour >= against, 1.0, -1.0)
+        h = signs_of_leaves(in_favour, against)
         right, wrong = float(np.maximum(in_favour, against).sum()), float(np.minimum(in_favour, against).sum())
         score, least = right - wrong, self.nu if self.revises else 1e-12 * right
         if score <= 1.01 * least:  # the coefficients are solved for to 1/1000 of nu

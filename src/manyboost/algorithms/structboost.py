@@ -12,8 +12,8 @@
 
 With costs of 0 and 1 it is the MultiBoost of Shen and Hao (2011) with hinge loss and nu = N/C. The linear programme is the paper's. Cutting
 planes solve a programme a hundred times and more in a round once there are some dozens of columns; the default minimises soft maxima of the
-hinge instead, whose slopes are feasible dual variables, and stops at the same certified gap (``minimise_hinge``). The paper adds a column at
-a time, here each class adds one.
+hinge instead, whose slopes are feasible dual variables, and stops at the same certified gap (``minimise_hinge``). The paper adds a column
+at a time, here each class adds one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from manyboost.maths.corrective import Solution, minimise_hinge
 from manyboost.maths.cutting_planes import Cuts, minimise_hinge_by_cuts
 from manyboost.maths.links import softmax
 from manyboost.maths.pairs import pulls, shared_out, worst_pairs
-from manyboost.maths.responses import Responses
+from manyboost.maths.responses import Responses, signs_of_leaves
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import GINI_CRITERION
@@ -83,7 +83,7 @@ class StructBoostClassifier(BoostingClassifier):
     solver: str = choice("smoothed", "smoothed", "cutting_planes")
     n_estimators: int = integer(60, low=1)
     max_depth: int | None = integer(5, low=1, none="no limit")
-    splitter: str = choice("random", "best", "random")
+    subsample: float = number(0.5, low=0, high=1, open_low=True)
 
     @property
     def revises(self) -> bool:
@@ -107,7 +107,7 @@ class StructBoostClassifier(BoostingClassifier):
         score = self.C * float(np.abs(in_favour - against).sum())
         if score <= 1.01:  # the coefficients are solved for to 1/100
             return Refusal(f"no learner of a class lowers the loss: its score {score:.3g} is not above 1")
-        return Answer(np.where(in_favour >= against, 1.0, -1.0)[:, None], score)
+        return Answer(signs_of_leaves(in_favour, against)[:, None], score)
 
     def update(self, task: Task, state: State, gains: Sequence[Gain]) -> State:
         said = state.said.added((gain.vectors[:, 0], gain.leaf, [gain.problem.column]) for gain in gains)

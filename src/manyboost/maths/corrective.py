@@ -56,12 +56,30 @@ def in_turn(said: Responses, y: Classes, U: Floats, smoothing: float) -> Floats:
 
 
 def _minimise(value_and_slope: Callable[[Floats], tuple[float, Floats]], w: Floats, steepest: float) -> Floats:
-    """The w >= 0 where no slope that a step could follow is above ``steepest``; never a higher value than at the given w."""
+    """The w >= 0 where no slope that a step could follow is above ``steepest``; never a higher value than at the given w.
+
+    The search branches, so that a last bit could lead it elsewhere along a flat valley. It sees rounded numbers only, and coefficients in
+    an order of its own: a row of weight two and two rows, or classes in another order, then make it go the same way.
+    """
+    unit = np.ldexp(1.0, np.frexp(steepest)[1] - 18)
+
+    def rounded(at: Floats) -> tuple[float, Floats]:
+        value, slope = value_and_slope(at)
+        return round(value * 2.0**40) / 2.0**40, np.rint(slope / unit) * unit
+
+    before, slope = rounded(w)
+    order = np.lexsort((w, slope))
+    back = np.argsort(order)
+
+    def in_order(at: Floats) -> tuple[float, Floats]:
+        value, slope = rounded(at[back])
+        return value, slope[order]
+
     found = minimize(
-        value_and_slope, w, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(w),
-        options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "gtol": steepest, "ftol": 1e-10, "maxcor": 20},
+        in_order, w[order], jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(w),
+        options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "gtol": steepest, "ftol": 1e-9, "maxcor": 20},
     )  # fmt: skip
-    return np.asarray(found.x) if found.fun <= value_and_slope(w)[0] else w
+    return np.asarray(found.x)[back] if found.fun <= before else w
 
 
 def minimise_exponential(said: Responses, y: Classes, weight: Floats, price: float, w: Floats) -> Solution:
@@ -102,4 +120,5 @@ def minimise_hinge(said: Responses, y: Classes, weight: Floats, cost: Floats, pr
         if value - bound <= tolerance:
             break
         temperature /= 2
-    return Solution(best, U, value, value - bound)
+    shares = np.rint(U / weight * 2.0**20) / 2.0**20  # rows with next to no weight must not decide between splits that are equal
+    return Solution(best, weight * shares, value, value - bound)

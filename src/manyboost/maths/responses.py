@@ -43,6 +43,11 @@ def _sum_along(signs, member, column, first, values, out):
         out[j - first] = (a + b) + (c + d)
 
 
+def signs_of_leaves(in_favour: Floats, against: Floats) -> Floats:
+    """+1 where a leaf has at least as much weight in favour as against, else -1. The hinge makes many weights equal: a bit decides nothing."""
+    return np.where(in_favour >= against * (1 - 1e-9), 1.0, -1.0)
+
+
 @dataclass(frozen=True)
 class Responses:
     """What M members say, and the J coefficients: each of one member, for the score of one class.
