@@ -12,7 +12,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
     "cwboost": [
         {"learners": "shared", "splitter": "best"},
         {"coefficients": "corrective", "max_depth": 2, "nu": 1e-3},
-        {"coefficients": "corrective", "learners": "shared", "max_depth": 3, "splitter": "best"},
+        {"coefficients": "corrective", "learners": "shared", "max_depth": 2, "splitter": "best", "nu": 1e-3},
     ],
     "piboost": [{"separators": "singles"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
     "rebel": [{"leaves": "shared"}],

@@ -77,7 +77,7 @@ def _minimise(value_and_slope: Callable[[Floats], tuple[float, Floats]], w: Floa
 
     found = minimize(
         in_order, w[order], jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(w),
-        options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "gtol": steepest, "ftol": 1e-9, "maxcor": 20},
+        options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "gtol": steepest, "ftol": 1e-10, "maxcor": 20},
     )  # fmt: skip
     return np.asarray(found.x)[back] if found.fun <= before else w
 
@@ -104,14 +104,15 @@ def minimise_hinge(said: Responses, y: Classes, weight: Floats, cost: Floats, pr
     def hinge(at: Floats) -> float:
         return smoothed_hinge(said.scores(at), y, weight, cost, 1.0)[0] + price * float(at.sum())
 
-    best, value, bound, U, temperature = w, hinge(w), -np.inf, np.zeros((said.K, len(y))), 4 * tolerance
+    best, value, bound, U = w, hinge(w), -np.inf, np.zeros((said.K, len(y)))
+    temperature, steepest = 4 * tolerance, tolerance * price / 2  # U is scaled down by what slopes are too steep, and the bound with it
     for _ in range(MAX_HALVINGS):
 
         def value_and_slope(at: Floats, temperature: float = temperature) -> tuple[float, Floats]:
             _, soft, U = smoothed_hinge(said.scores(at), y, weight, cost, temperature)
             return soft + price * float(at.sum()), price - said.along(pulls(U, y))
 
-        w = _minimise(value_and_slope, w, 1e-2 * price)
+        w = _minimise(value_and_slope, w, steepest)
         if hinge(w) < value:
             best, value = w, hinge(w)
         U = smoothed_hinge(said.scores(w), y, weight, cost, temperature)[2]
@@ -119,6 +120,6 @@ def minimise_hinge(said: Responses, y: Classes, weight: Floats, cost: Floats, pr
         bound = max(bound, float((U * cost).sum()))
         if value - bound <= tolerance:
             break
-        temperature /= 2
+        temperature, steepest = temperature / 2, steepest / 2
     shares = np.rint(U / weight * 2.0**20) / 2.0**20  # rows with next to no weight must not decide between splits that are equal
     return Solution(best, weight * shares, value, value - bound)
