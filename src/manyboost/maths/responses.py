@@ -44,7 +44,7 @@ def _sum_along(signs, member, column, first, values, out):
 
 
 def signs_of_leaves(in_favour: Floats, against: Floats) -> Floats:
-    """+1 where a leaf has at least as much weight in favour as against, else -1. The hinge makes many weights equal: a bit decides nothing."""
+    """+1 where a leaf has as much weight in favour as against, else -1. The hinge makes many weights equal: no last bit decides."""
     return np.where(in_favour >= against * (1 - 1e-9), 1.0, -1.0)
 
 
