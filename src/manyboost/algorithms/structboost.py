@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -76,7 +75,7 @@ class StructBoostClassifier(BoostingClassifier):
     1.0
     """
 
-    trains_with_costs: ClassVar[bool] = True
+    trains_with_costs = True
 
     C: float = number(100.0, low=0, open_low=True)
     tolerance: float = number(0.01, low=1e-6, high=0.5)
