@@ -16,7 +16,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
     ],
     "piboost": [{"separators": "singles"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
     "rebel": [{"leaves": "shared"}],
-    "structboost": [{"solver": "cutting_planes", "max_depth": 1, "subsample": 1.0, "C": 20.0, "tolerance": 0.1}],
+    "structboost": [{"solver": "cutting_planes", "max_depth": 1, "subsample": 1.0, "C": 10.0, "tolerance": 0.2, "calibrate": False}],
     "samme": [{"criterion": "entropy", "splitter": "random", "max_leaf_nodes": 8}],
 }
 
