@@ -31,8 +31,14 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
     "gentleboost": [{"variant": "ova"}, {"damp": False, "learning_rate": 0.1, "splitter": "best"}],
     "logitboost": [{"trees": "shared"}, {"z_max": 3.0, "splitter": "best"}],
     "mcboost": [{"descent": "coordinate", "splitter": "random"}, {"leaves": "code", "splitter": "random"}],
+    "cwboost": [
+        {"learners": "shared", "splitter": "best"},
+        {"coefficients": "corrective", "max_depth": 2, "nu": 1e-3},
+        {"coefficients": "corrective", "learners": "shared", "max_depth": 2, "splitter": "best", "nu": 1e-3},
+    ],
     "piboost": [{"separators": "singles"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
     "rebel": [{"leaves": "shared"}],
+    "structboost": [{"solver": "cutting_planes", "max_depth": 1, "subsample": 1.0, "C": 10.0, "tolerance": 0.2, "calibrate": False}],
     "samme": [{"criterion": "entropy", "splitter": "random", "max_leaf_nodes": 8}],
 }
 

@@ -14,6 +14,7 @@ from manyboost.algorithms.adaboost_oc import AdaBoostOCClassifier
 from manyboost.algorithms.aoso_logitboost import AOSOLogitBoostClassifier
 from manyboost.algorithms.badacost import BAdaCostClassifier
 from manyboost.algorithms.cost_sensitive_adaboost import CostSensitiveAdaBoostClassifier
+from manyboost.algorithms.cwboost import CWBoostClassifier
 from manyboost.algorithms.gamble import GambleClassifier
 from manyboost.algorithms.gentleboost import GentleBoostClassifier
 from manyboost.algorithms.logitboost import LogitBoostClassifier
@@ -23,6 +24,7 @@ from manyboost.algorithms.rebel import RebelClassifier
 from manyboost.algorithms.rusboost import RUSBoostClassifier
 from manyboost.algorithms.samme import SAMMEClassifier
 from manyboost.algorithms.smoteboost import SMOTEBoostClassifier
+from manyboost.algorithms.structboost import StructBoostClassifier
 from manyboost.model_file import BadModelFile, fingerprint, load, save
 
 __version__ = "0.1.0"
@@ -41,6 +43,7 @@ __all__ = [
     "AdaBoostOCClassifier",
     "BAdaCostClassifier",
     "BadModelFile",
+    "CWBoostClassifier",
     "CostSensitiveAdaBoostClassifier",
     "GambleClassifier",
     "GentleBoostClassifier",
@@ -51,6 +54,7 @@ __all__ = [
     "RebelClassifier",
     "SAMMEClassifier",
     "SMOTEBoostClassifier",
+    "StructBoostClassifier",
     "fingerprint",
     "load",
     "save",

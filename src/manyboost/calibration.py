@@ -42,7 +42,8 @@ def fit_temperature(
         return None
     n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / _effective_rows(task, keys)), 1, N_FOLDS))
     half = settings.n_estimators // 2
-    lengths = [half // 2, half] if half >= SHORTEST else [settings.n_estimators]
+    # members that are revised say nothing of shorter fits
+    lengths = [half // 2, half] if half >= SHORTEST and not algorithm.revises else [settings.n_estimators]
 
     def pilot(held: int) -> list[tuple[Floats, NDArray[np.intp], Floats]]:
         inside, outside = np.flatnonzero(fold != held), np.flatnonzero(fold == held)

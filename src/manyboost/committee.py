@@ -224,6 +224,8 @@ class ClassifierLearner:
             kept = shown[index]
             index, label, weight = index[kept], label[kept], weight[kept]
         sample_weight = {}
+        if not weight.any():  # a draw of rows that all have no weight: there is nothing to learn from them
+            return self._grown(problem, Fitted(None, n_labels, int(label[0]), problem.shares, 2))
         if settings.sampling == "weight" or not self.takes_weights:
             rows = draw_by_weight(Statistics.of_labels(label, weight, n_labels), self.n_drawn, seed)
             index, label = index[rows], label[rows]

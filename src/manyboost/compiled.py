@@ -21,8 +21,8 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 def _digest_of_sources() -> str:
     here = Path(__file__).parent
-    files = (here / "compiled.py", here / "rows.py", *sorted((here / "trees").glob("*.py")), *sorted((here / "learners").glob("*.py")))
-    sources = (path.read_bytes() for path in files)
+    folders = [path for folder in ("trees", "learners", "maths") for path in sorted((here / folder).glob("*.py"))]
+    sources = (path.read_bytes() for path in (here / "compiled.py", here / "rows.py", *folders))
     return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text)).hexdigest()
 
 

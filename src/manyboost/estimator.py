@@ -94,7 +94,8 @@ n_iter_no_change : int
 tol : float
     By how much the validation error must fall to count as better.
 warm_start : bool
-    Let the next ``fit`` on the same rows go on to a larger ``n_estimators``. The model is that of one longer fit, bit for bit.
+    Let the next ``fit`` on the same rows go on to a larger ``n_estimators``. The model is that of one longer fit, bit for bit. (An
+    algorithm whose rounds revise all members starts anew.)
 callbacks : None or list of callables
     Each is called after every round with a dict of its history (and ``round``) and stops the fit by returning True.
 verbose : int
@@ -203,12 +204,25 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """What each leaf adds to the columns of scores."""
         raise NotImplementedError
 
+    def settle(self, task: Task, state: Any, gains: Sequence[Gain]) -> Sequence[Floats]:
+        """The vectors of a round's members, where they are set for one another; as ``step`` gave them otherwise."""
+        return [gain.vectors for gain in gains]
+
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any:
         """The state after a round."""
         raise NotImplementedError
 
     def slope(self, task: Task, state: Any, gain: Gain) -> Slope:
         """How steep the loss of each row is along the direction of a gain; asked where ``step`` answers with ``longest``."""
+        raise NotImplementedError
+
+    @property
+    def revises(self) -> bool:
+        """Does every round set the vectors of all members anew? A fit is then never taken up: it starts anew and comes to the same."""
+        return False
+
+    def revised(self, task: Task, state: Any) -> Sequence[Floats]:
+        """The vectors of all members so far, in the order they were added, where the algorithm revises them."""
         raise NotImplementedError
 
     def link(self, columns: Floats) -> Floats:
@@ -256,6 +270,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_parameters(self)
         self._check_learner()
+        self._check_learning_rate()
         going_on = self.warm_start and hasattr(self, "forest_")
         if not going_on:
             self.__dict__.pop("forest_", None)  # a fit that fails leaves no model, rather than half of an old one
@@ -301,6 +316,12 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                     "learner's own parameters."
                 )
 
+    def _check_learning_rate(self) -> None:
+        if self.revises and self.learning_rate != 1.0:
+            raise ValueError(
+                f"learning_rate={self.learning_rate} shortens steps, but here every round solves for all coefficients anew; leave it at 1."
+            )
+
     def _settings(self) -> Settings:
         limits = GrowthLimits(
             max_depth=self.max_depth,
@@ -339,7 +360,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         decoder = self.decoder(K)
         work = Work(decoder, K if decoder is None else len(decoder), settings, threads)
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
-        earlier = self._earlier() if going_on else None
+        earlier = self._earlier() if going_on and not self.revises else None
         if earlier is None or not self._ended_by_itself():
             with progress_of(self, settings.n_estimators, earlier.ensemble.n_rounds if earlier else 0) as show:
 
@@ -483,7 +504,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return self.forest_.staged_columns(self._read(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
-        """:meth:`decision_function` after each round."""
+        """:meth:`decision_function` after each round; where rounds revise earlier members, by what these add in the end."""
         for columns in self._staged(X):
             yield self._decision(self._scores(columns)).copy()
 

@@ -28,11 +28,15 @@ from manyboost.trees.growing import GrowthLimits
 class Algorithm(Protocol):
     """The questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
 
+    @property
+    def revises(self) -> bool: ...
     def start(self, task: Task) -> Any: ...
     def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Problems: ...
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal: ...
     def slope(self, task: Task, state: Any, gain: Gain) -> Slope: ...
+    def settle(self, task: Task, state: Any, gains: Sequence[Gain]) -> Sequence[Floats]: ...
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any: ...
+    def revised(self, task: Task, state: Any) -> Sequence[Floats]: ...
     def loss(self, task: Task, state: Any) -> float: ...
     def enough(self, task: Task, loss: float) -> str | None: ...
 
@@ -77,6 +81,10 @@ class Grown:
     member: Any
     leaf: NDArray[np.int32]
     leaves: Leaves
+
+
+Solved = tuple[Problem, Grown, Answer | Refusal]
+LeavesOfRows = tuple[NDArray[np.int32], NDArray[np.int32] | None]  # of the training rows, and of those that are watched
 
 
 class Learner(Protocol):
@@ -206,6 +214,8 @@ def boost(
         out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
         state = _replay(algorithm, task, rows, validation, out.ensemble, scores, watched, settings.seed, state)
     grown: list[GrownMember] = []
+    leaves: list[LeavesOfRows] = []  # of all members, where they are revised; and what these were at the round of least validation error
+    grown_at_best: list[GrownMember] = []
     any_split = not out.ensemble.is_constant
 
     for round_ in range(first, settings.n_estimators):
@@ -225,6 +235,12 @@ def boost(
             scores.add(gain.vectors, gain.leaf, column)
             if validation is not None and watched is not None:
                 watched.add(*validation.rows.respond(member, vectors), column)
+        if algorithm.revises:
+            leaves += [
+                (gain.leaf, None if validation is None else validation.rows.respond(member, vectors)[1])
+                for gain, (member, vectors) in zip(best.gains, best.kept, strict=True)
+            ]
+            grown[:] = _revised(algorithm.revised(task, state), grown, leaves, scores, watched)
         row = {
             "loss": best.loss,
             "training_error": scores.error(),
@@ -238,6 +254,8 @@ def boost(
             row["validation_error"] = watched.error() / float(validation.weight.sum())
         for name in HISTORY:
             out.history[name].append(row[name])
+        if algorithm.revises and validation is not None and best_round(out.history["validation_error"], settings.tol) == round_:
+            grown_at_best = list(grown)
         asked = after_round is not None and after_round(round_, row, lambda: rows.extended(out.ensemble, grown))
         out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
         if out.stop_reason:
@@ -246,7 +264,7 @@ def boost(
         out.stop_reason = f"all {settings.n_estimators} rounds were made"
     if not any_split:
         return Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY}, NO_SPLIT)
-    out.ensemble = rows.extended(out.ensemble, grown)
+    out.ensemble = rows.extended(out.ensemble, grown_at_best or grown)
     return out
 
 
@@ -282,8 +300,9 @@ def _solve(
 ) -> _Group:
     """Make a member for each problem, ask what its leaves add, and what state that makes."""
     out = _Group(state)
-    for problem, found, answer in _answers(algorithm, task, state, learner, problems, round_):
-        out.grown.append(found)
+    solved = list(_answers(algorithm, task, state, learner, problems, round_))
+    out.grown = [found for _, found, _ in solved]
+    for problem, found, answer in _settled(algorithm, task, state, _of_most_merit(solved)):
         if isinstance(answer, Refusal):
             out.refusals.append(answer.reason)
             continue
@@ -297,9 +316,7 @@ def _solve(
     return out
 
 
-def _answers(
-    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int
-) -> Iterator[tuple[Problem, Grown, Answer | Refusal]]:
+def _answers(algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int) -> Iterator[Solved]:
     """For each problem a member and the answer to it. One that is refused, or has but one leaf, is made again."""
 
     def ask(problem: Problem, found: Grown) -> Answer | Refusal:
@@ -341,6 +358,41 @@ def _with_length(slope: Slope, answer: Answer) -> Answer | Refusal:
         return Refusal("the loss does not fall along any tree")
     a, clipped = length_of_least_loss(total, answer.longest)
     return replace(answer, vectors=a * answer.vectors, size=a, clipped=clipped, longest=0.0)
+
+
+def _of_most_merit(solved: Sequence[Solved]) -> Sequence[Solved]:
+    """All, or where answers have a merit, the one of the greatest and the refusals."""
+    merits = [answer.merit if isinstance(answer, Answer) and answer.merit is not None else -np.inf for _, _, answer in solved]
+    if not np.isfinite(merits).any():
+        return solved
+    best = int(np.argmax(merits))
+    return [one for at, one in enumerate(solved) if at == best or isinstance(one[2], Refusal)]
+
+
+def _settled(algorithm: Algorithm, task: Task, state: Any, solved: Sequence[Solved]) -> list[Solved]:
+    """The same with the vectors that the algorithm sets for one another once all members are known."""
+    gains = [Gain(problem, answer.vectors, found.leaf) for problem, found, answer in solved if isinstance(answer, Answer)]
+    settled = iter(algorithm.settle(task, state, gains) if gains else ())
+    return [
+        (problem, found, answer if isinstance(answer, Refusal) else replace(answer, vectors=next(settled)))
+        for problem, found, answer in solved
+    ]
+
+
+def _revised(
+    revised: Sequence[Floats], grown: Sequence[GrownMember], leaves: Sequence[LeavesOfRows], scores: Decisions, watched: Decisions | None
+) -> list[GrownMember]:
+    """The members with their new vectors; the scores, and those of the rows that are watched, become what these add up to."""
+    scores.clear()
+    if watched is not None:
+        watched.clear()
+    out = []
+    for (member, _, column, round_), vectors, (leaf, watched_leaf) in zip(grown, revised, leaves, strict=True):
+        out.append((member, vectors, column, round_))
+        scores.add(vectors, leaf, column)
+        if watched is not None and watched_leaf is not None:
+            watched.add(vectors, watched_leaf, column)
+    return out
 
 
 def round_generator(seed: int, round_: int) -> np.random.Generator:

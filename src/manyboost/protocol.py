@@ -11,6 +11,11 @@ An algorithm answers four questions and nothing else is in its file:
 form, ``step`` gives a direction, and a fifth question, ``slope(task, state, gain)``, how steep the loss of each row is along it: the loop
 sums these and finds the length.
 
+Two more are answered by algorithms whose members depend on one another:
+
+    settle(task, state, gains)         -> vectors of a round's members, set for one another before they are shrunk and added
+    revised(task, state)               -> where ``revises`` is true, the vectors of all members of all rounds, after each update
+
 The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
 file gives the same model on any number of threads.
 """
@@ -129,6 +134,7 @@ class Answer:
         ``shares @ of_label``. None is ``size`` times the label's own column.
     longest : where positive, the vectors are only a direction: the loop multiplies them by the length, up to this one, at which the
         algorithm's ``slope`` says that the loss is least
+    merit : where answers of a round have one, only that of the greatest is kept (the first of equals)
     """
 
     vectors: Floats
@@ -137,6 +143,7 @@ class Answer:
     stop: str | None = None
     of_label: Floats | None = None
     longest: float = 0.0
+    merit: float | None = None
 
 
 # the slope and the curvature of each row's loss, (n,) each, at a length along a direction

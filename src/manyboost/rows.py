@@ -195,6 +195,12 @@ class Decisions:
             self._columns, vectors, leaf, column, first * BLOCK, min(last * BLOCK, n)
         ))  # fmt: skip
 
+    def clear(self) -> None:
+        """Start anew, as when all that was added has changed."""
+        self._columns[:] = 0.0
+        self._said[:] = 0
+        self._decided = not self._decoder.size
+
     def error(self) -> float:
         """The weight of the rows whose highest score (the first of equals) is not at their class."""
         if not self._decided:
