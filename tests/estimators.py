@@ -43,16 +43,19 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
 }
 
 
+CALIBRATED = ("adaboost_mh", "samme", "piboost", "rebel")  # calibration knows no algorithm, so that these few will do
+
+
+def _short(name: str, **parameters: Any) -> Any:
+    return ALGORITHMS[name](**{"n_estimators": N_ROUNDS, "calibrate": "auto" if name in CALIBRATED else False, **parameters})
+
+
 def each(**parameters: Any) -> list[Any]:
     """Every algorithm with its defaults but for ``parameters``."""
-    return [algorithm(**{"n_estimators": N_ROUNDS, **parameters}) for algorithm in ALGORITHMS.values()]
+    return [_short(name, **parameters) for name in ALGORITHMS]
 
 
 def each_with_settings(**parameters: Any) -> list[Any]:
     """Every algorithm with its defaults, and with each of its settings above."""
-    special = [
-        ALGORITHMS[name](**{"n_estimators": N_ROUNDS, **setting, **parameters})
-        for name, settings in SETTINGS.items()
-        for setting in settings
-    ]
+    special = [_short(name, **{**setting, **parameters}) for name, settings in SETTINGS.items() for setting in settings]
     return each(**parameters) + special

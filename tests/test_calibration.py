@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from estimators import each
+from estimators import CALIBRATED, each
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
@@ -36,7 +36,10 @@ def pair(request: pytest.FixtureRequest) -> tuple[BoostingClassifier, BoostingCl
     """One algorithm, calibrated and not."""
     X, y = noisy_rows()
     algorithm = ALGORITHMS[request.param]
-    first, second = (algorithm(calibrate=calibrate, random_state=0).fit(X[:N_TRAINED], y[:N_TRAINED]) for calibrate in ("auto", False))
+    length = {} if request.param in CALIBRATED else {"n_estimators": 40}  # some defaults take their time
+    first, second = (
+        algorithm(calibrate=calibrate, random_state=0, **length).fit(X[:N_TRAINED], y[:N_TRAINED]) for calibrate in ("auto", False)
+    )
     return first, second
 
 
@@ -74,7 +77,9 @@ def test_decisions_stay(pair: tuple[BoostingClassifier, BoostingClassifier]) -> 
 
 # ---- also in short fits, of few rows, and with weights -----------------------------------------------------------------------------------
 
-SHORT = pytest.mark.parametrize("estimator", each(n_estimators=5, random_state=0), ids=lambda estimator: type(estimator).__name__)
+SHORT = pytest.mark.parametrize(
+    "estimator", each(n_estimators=5, random_state=0, calibrate="auto"), ids=lambda estimator: type(estimator).__name__
+)
 
 
 @SHORT

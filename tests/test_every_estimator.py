@@ -7,7 +7,6 @@ import pytest
 from estimators import each, each_with_settings
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -31,7 +30,6 @@ OTHER_WAYS = [
     SAMMEClassifier(n_estimators=5, subsample=0.5, calibrate=False),
     manyboost.AdaBoostMHClassifier(n_estimators=5, sampling="smote", splitter="best", grow_by="classes"),
     manyboost.PIBoostClassifier(n_estimators=3, separators="all", probability="separators", calibrate=False),
-    SAMMEClassifier(n_estimators=5, estimator=DecisionTreeClassifier(max_depth=2)),
 ]
 
 
@@ -58,9 +56,27 @@ def test_memory_mapped_input_that_may_be_written(estimator, tmp_path):
     assert_array_equal(mapped, X)
 
 
+DEFAULTS = each(n_estimators=6, calibrate="auto")
+OTHER_SETTINGS = each_with_settings(n_estimators=6)[len(DEFAULTS) :]
+OF_THE_ALGORITHM = [  # the other checks are of what algorithms share
+    checks.check_decisions_agree,
+    checks.check_warm_start,
+    checks.check_threads,
+    checks.check_order_of_rows,
+    checks.check_names_of_classes,
+    checks.check_weights,
+]
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("estimator", each_with_settings(n_estimators=6), ids=repr)
+@pytest.mark.parametrize("estimator", DEFAULTS, ids=repr)
 def test_ours(estimator, check):
+    run_check(check, estimator)
+
+
+@pytest.mark.parametrize("check", OF_THE_ALGORITHM, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("estimator", OTHER_SETTINGS, ids=repr)
+def test_ours_in_other_settings(estimator, check):
     run_check(check, estimator)
 
 

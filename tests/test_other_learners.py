@@ -121,6 +121,12 @@ def test_early_stopping_calibration_pickles_and_importances(tmp_path: Any) -> No
         manyboost.save(model, tmp_path / "file")
 
 
+def test_two_rows_a_class_leave_none_to_calibrate_with() -> None:
+    rows = np.array([[0.0], [1.0], [0.1], [1.1]])
+    model = SAMMEClassifier(estimator=STUMP, n_estimators=3, random_state=0).fit(rows, [0, 1, 0, 1])
+    assert_array_equal(model.predict(rows), [0, 1, 0, 1])
+
+
 def test_rows_may_be_sparse() -> None:
     dense = SAMMEClassifier(estimator=STUMP, n_estimators=3, random_state=0).fit(X, Y)
     thin = clone(dense).fit(sparse.csr_matrix(X), Y)

@@ -45,7 +45,7 @@ class Fitted:
     n_leaves: int
 
     def labels(self, X: Any) -> NDArray[np.int32]:
-        if self.fitted is None:
+        if self.fitted is None or not X.shape[0]:  # learners refuse to be asked of no rows
             return np.full(X.shape[0], self.only, np.int32)
         return np.asarray(self.fitted.predict(X)).astype(np.int32)
 
@@ -53,7 +53,7 @@ class Fitted:
         out = np.zeros((X.shape[0], self.n_labels))
         if self.fitted is None:
             out[:, self.only] = 1.0
-        else:
+        elif X.shape[0]:
             out[:, self.fitted.classes_] = self.fitted.predict_proba(X)
         return out
 
