@@ -462,7 +462,7 @@ def test_limits_that_forbid_every_split():
 def test_rows_that_contradict_each_other(estimator):
     rows, labels = np.repeat(X[:12], 5, axis=0), np.tile([0, 0, 0, 1, 2], 12)
     model = check_usable(estimator, rows, labels)
-    assert (model.predict(rows) == 0).mean() > 0.5
+    assert (model.predict(rows) == 0).mean() > (0.3 if estimator.sampling == "under" else 0.5)  # for which no class is larger
 
 
 def test_a_learner_that_is_never_better_than_chance():

@@ -41,7 +41,6 @@ def test_threads_and_order(estimator, case):
     X, y = odd_rows()
     weight, parameters = CASES[case]
     estimator = clone(estimator).set_params(**CATEGORIES, **parameters)
-    assert estimator.calibrate == "auto"
     wanted = digest(clone(estimator).fit(X, y, weight))
     for n_jobs, forced in ((2, False), (3, False), (1, True), (2, True), (3, True)):
         rows = shuffled(n_jobs + 10 * forced, X, y, weight)

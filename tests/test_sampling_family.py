@@ -25,13 +25,13 @@ NO_CATEGORIES = np.zeros(8, bool)
 
 
 def test_classes_are_drawn_evenly() -> None:
-    rows = draw_evenly(KEYS, Y, TASK.weight, 1.0, 7)
+    rows = draw_evenly(KEYS, Y, 1.0, 7)
     counts = np.bincount(Y[rows])
     least = np.bincount(Y).min()
     assert counts[np.bincount(Y).argmin()] == least  # all of the smallest
     assert_allclose(counts, least, atol=5 * np.sqrt(least))
-    assert len(np.bincount(Y[draw_evenly(KEYS, Y, TASK.weight, 1e-9, 7)])) == 3  # one of each at least
-    assert not np.array_equal(rows, draw_evenly(KEYS, Y, TASK.weight, 1.0, 8))
+    assert len(np.bincount(Y[draw_evenly(KEYS, Y, 1e-9, 7)])) == 3  # one of each at least
+    assert not np.array_equal(rows, draw_evenly(KEYS, Y, 1.0, 8))
 
 
 def test_rows_are_made_between_neighbours_of_their_class() -> None:

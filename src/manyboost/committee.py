@@ -216,7 +216,7 @@ class ClassifierLearner:
         if settings.sampling != "weight":
             shown = np.zeros(self.X.shape[0], bool)
             if settings.sampling == "under":
-                shown[draw_evenly(keys, self.task.y, self.task.weight, settings.subsample, seed)] = True
+                shown[draw_evenly(keys, self.task.y, settings.subsample, seed)] = True
             else:
                 shown[draw_uniformly(keys, settings.subsample, seed)] = True
             if self.pool is not None:

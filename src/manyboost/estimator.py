@@ -451,7 +451,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 columns[:, column : column + vectors.shape[1]] += vectors[leaf]
             self.temperature_ = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
             return
-        found = fit_temperature(self, self.link, task, rows, work)
+        found = fit_temperature(self, self.link, task, rows, work, self.n_estimators_)
         self.temperature_ = 1.0 if found is None else found
 
     # ---- predict -------------------------------------------------------------------------------------------------------------

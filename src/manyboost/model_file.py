@@ -312,4 +312,15 @@ def _from_bytes(data: bytes, digest: str | None = None) -> BoostingClassifier:
     }
     for attribute, value in attributes.items():
         setattr(model, attribute, value)
+    _check_usable(model, forest.n_columns)
     return model  # type: ignore[no-any-return]
+
+
+def _check_usable(model: Any, n_columns: int) -> None:
+    """Scores and probabilities can be worked out: the decoder is one that the algorithm can read."""
+    nothing = np.zeros((1, n_columns))
+    try:
+        shapes = model.scores(nothing).shape, model.link(nothing).shape
+    except (IndexError, ValueError):
+        raise BadModelFile("the decoder is none of this algorithm") from None
+    require(shapes == ((1, len(model.classes_)),) * 2, "the decoder is none of this algorithm")

@@ -212,6 +212,8 @@ class Decisions:
 
 def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
     """``values * factors[leaf, y]``: (n,)."""
+    if factors.shape[1] <= int(y.max(initial=-1)):  # the kernel checks no bounds, and trees may come from a file
+        raise ValueError(f"leaves of {factors.shape[1]} numbers do not fit {int(y.max()) + 1} classes.")
     out = np.empty_like(values)
     _scaled_at_classes(values, factors, y, leaf, out)
     return out

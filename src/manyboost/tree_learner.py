@@ -106,7 +106,7 @@ class TreeLearner:
             rows = draw_by_weight(statistics, self.n_drawn, seed)
             statistics = statistics.per_unit_weight()
         elif settings.sampling == "under":
-            rows = draw_evenly(self.keys, self.task.y, self.task.weight, settings.subsample, seed)
+            rows = draw_evenly(self.keys, self.task.y, settings.subsample, seed)
         elif self.pool is not None:
             rows = np.concatenate([draw_uniformly(self.keys, settings.subsample, seed), len(self.keys) + self.pool.drawn(seed)])
             rows, statistics = rows.astype(np.int32), self.pool.statistics(statistics)

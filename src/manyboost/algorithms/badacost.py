@@ -27,7 +27,7 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot, symmetric
 from manyboost.maths.links import softmax
 from manyboost.maths.rewards import rewards_of
-from manyboost.maths.steps import KAPPA, exponential_step
+from manyboost.maths.steps import KAPPA, NO_EDGE, exponential_step
 from manyboost.maths.weights import Weights
 from manyboost.parameters import integer
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -84,7 +84,7 @@ class BAdaCostClassifier(BoostingClassifier):
         v = -table[:, leaves.label].T  # (L, K true)
         largest = (np.log((1 - KAPPA) / KAPPA) + np.log(task.K - 1)) / np.ptp(table)  # at uniform costs SAMME's, of an error of kappa
         alpha, clipped = exponential_step(leaves.sums.ravel(), v.ravel(), float(largest))
-        if alpha <= 1e-12:
+        if alpha <= NO_EDGE:
             return Refusal("no tree lowers the cost")
         perfect = bool((leaves.sums[v <= 0] == 0).all())
         return Answer(alpha * one_hot(leaves.label, task.K), alpha, clipped, "a tree made no error" if perfect else None)

@@ -27,7 +27,7 @@ import numpy as np
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import normalised_sigmoid
-from manyboost.maths.steps import KAPPA, exponential_step
+from manyboost.maths.steps import KAPPA, NO_EDGE, exponential_step
 from manyboost.maths.weights import Weights
 from manyboost.parameters import integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -93,7 +93,7 @@ class CostSensitiveAdaBoostClassifier(BoostingClassifier):
         b, d = float(leaves.sums[h < 0, 1].sum()), float(leaves.sums[h > 0, 0].sum())
         largest = 0.5 * float(np.log((1 - KAPPA) / KAPPA)) / min(C1, C2)
         a, clipped = exponential_step(np.array([inside - b, b, outside - d, d]), np.array([C1, -C1, C2, -C2]), largest)
-        if abs(a) < 1e-12:
+        if abs(a) < NO_EDGE:
             return Refusal("no tree is better than chance")
         return Answer((a * h)[:, None], a, clipped)
 

@@ -92,7 +92,9 @@ class GentleBoostClassifier(BoostingClassifier):
         for gain in gains:
             k, g = gain.problem.column, gain.vectors  # (L, 1)
             if self.variant == "zou":
-                values *= gain.at_classes(np.exp(-g * (one_hot(np.array([k]), task.K) - 1 / task.K)), task.y)
+                with np.errstate(over="ignore"):  # only of classes without rows in the leaf
+                    factor = np.exp(-g * (one_hot(np.array([k]), task.K) - 1 / task.K))
+                values *= gain.at_classes(factor, task.y)
             else:
                 values[:, k] *= gain.at_classes(np.exp(g * np.array([1.0, -1.0])), (task.y == k).astype(np.intp))
         return w.updated(values)

@@ -32,7 +32,7 @@ from scipy.special import expit
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import Masks, separator_codes, separators, without_complements
 from manyboost.maths.links import couple_separators, normalised_sigmoid, separator_logit, softmax
-from manyboost.maths.steps import separator_root
+from manyboost.maths.steps import NO_EDGE, separator_root
 from manyboost.maths.weights import Weights
 from manyboost.parameters import checked, choice, count_or_fraction, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -131,7 +131,7 @@ class PIBoostClassifier(BoostingClassifier):
             return Refusal("a separator has all the weight on one side")
         e1, e2 = float(sums[f < 0, 1].sum()), float(sums[f > 0, 0].sum())
         u, clipped = separator_root(s, K, float(A1), e1, float(A2), e2)
-        if abs(u) < 1e-12:  # as when plain errors choose a tree again whose step has been made
+        if abs(u) < NO_EDGE:  # as when plain errors choose a tree again whose step has been made
             return Refusal("no tree is better than chance")
         beta = s * (K - s) * (K - 1) * u
         return Answer((beta * f)[:, None], beta, clipped)

@@ -28,7 +28,7 @@ import numpy as np
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.rewards import hamming_rewards
-from manyboost.maths.steps import KAPPA, half_log_odds
+from manyboost.maths.steps import KAPPA, NO_EDGE, half_log_odds
 from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, flag, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -98,7 +98,7 @@ class RebelClassifier(BoostingClassifier):
             a, f = _coefficients_and_signs(plus, minus)
             vectors = f[:, None] * a
         size = float(np.abs(vectors).max())
-        if size < 1e-12:
+        if size < NO_EDGE:
             return Refusal("no split lowers the loss")
         capped = float(half_log_odds(np.array(1 - KAPPA), np.array(KAPPA)))
         return Answer(vectors, size, clipped=size >= capped * (1 - 1e-9))

@@ -9,8 +9,9 @@
     w_i  <- w_i exp(alpha [c_i != T(x_i)])    update, up to one factor for all rows, which makes the total the loss (2d)
     C(x)  = argmax_k sum_m alpha [T(x) = k]   the largest of the K scores      (3)
 
-The population minimiser makes ``softmax`` of the votes the probabilities. A perfect tree has no finite alpha: it is kept with the alpha
-of an error of 1e-6, and ends the fit, because no weight would change.
+The population minimiser makes ``softmax`` of the votes the probabilities. A perfect tree has no finite alpha and ends the fit, because no
+weight would change. It is kept, with the alpha of an error of 1e-6, only if it is the first, as in Weka's AdaBoost: it would drown the
+others.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import softmax
-from manyboost.maths.steps import clipped_error
+from manyboost.maths.steps import NO_EDGE, clipped_error
 from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, integer
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -62,14 +63,17 @@ class SAMMEClassifier(BoostingClassifier):
 
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         criterion = GINI_CRITERION if self.criterion == "gini" else ENTROPY_CRITERION
-        return [Problem(Statistics.of_labels(task.y, w.values, task.K), criterion)]
+        first = w.values is task.weight
+        return [Problem(Statistics.of_labels(task.y, w.values, task.K), criterion, tag=first)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, sums, said = task.K, leaves.sums, one_hot(leaves.label, task.K)
         err = float((sums * (1 - said)).sum() / sums.sum())
-        if err >= 1 - 1 / K:
+        if err >= 1 - 1 / K - NO_EDGE:
             return Refusal(f"the weighted error {err:.4f} of the tree is not below 1 - 1/K = {1 - 1 / K:.4f}")
         err, perfect = clipped_error(err)
+        if perfect and not problem.tag:
+            return Refusal("a tree made no error")
         alpha = np.log((1 - err) / err) + np.log(K - 1)
         stop = "a tree made no error" if perfect else None
         return Answer(alpha * said, float(alpha), clipped=perfect, stop=stop)

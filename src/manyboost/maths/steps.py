@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 ROOT_TOLERANCE = 1e-15
 KAPPA = 1e-6  # errors below this count as none, and above one minus this as all
 MAX_STEP = 0.5 * float(np.log((1 - KAPPA) / KAPPA))  # half the log-odds of such an error
-NO_EDGE = 1e-12  # edges below this are roundings of none
+NO_EDGE = 1e-10  # edges and steps below this are roundings of none: what a leaf adds is rounded, too
 MAX_TRIES = 200
 
 

@@ -322,6 +322,8 @@ def _add_keys(table, words, keys):
 
 def row_keys(table: Table, label: NDArray[np.integer]) -> NDArray[np.uint64]:
     """A 64-bit key of each row's bins and label: equal rows have equal keys, wherever they stand and however they are stored."""
+    if len(label) != table.n_rows:  # the kernel checks no bounds
+        raise ValueError(f"there are {len(label)} labels for {table.n_rows} rows.")
     words = words_of(np.arange(table.n_features * 256, dtype=np.uint64))
     keys = words_of(label.astype(np.uint64) + np.uint64(words.size))  # as if of one more feature: words of its own
     _add_keys(table, words.reshape(-1, 256), keys)

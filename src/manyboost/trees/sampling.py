@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
 from manyboost.trees.random_numbers import seed_of, uniform_of_keys
-from manyboost.trees.statistics import Floats, Statistics
+from manyboost.trees.statistics import Statistics
 
 MAX_DRAWS = 10
 
@@ -21,9 +21,12 @@ def draw_uniformly(keys: NDArray[np.uint64], fraction: float, seed: int) -> NDAr
     return np.flatnonzero(numbers <= max(fraction, numbers.min())).astype(np.int32)
 
 
-def draw_evenly(keys: NDArray[np.uint64], label: NDArray[np.integer], weight: Floats, fraction: float, seed: int) -> NDArray[np.int32]:
-    """Rows of every label in about one weight, that of the lightest times ``fraction``, each drawn as by :func:`draw_uniformly`."""
-    total = np.bincount(label, weight)
+def draw_evenly(keys: NDArray[np.uint64], label: NDArray[np.integer], fraction: float, seed: int) -> NDArray[np.int32]:
+    """About as many rows of every label, those of the rarest times ``fraction``, each drawn as by :func:`draw_uniformly`.
+
+    Equal rows count as one: weights, also of classes, are not undone.
+    """
+    total = np.bincount(label[np.unique(keys, return_index=True)[1]], minlength=int(label.max()) + 1)
     share = fraction * total[total > 0].min() / np.where(total > 0, total, 1.0)
     numbers = uniform_of_keys(seed, keys)
     least = np.full(len(total), np.inf)
