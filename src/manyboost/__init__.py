@@ -5,11 +5,13 @@ from manyboost.algorithms.piboost import PIBoostClassifier
 from manyboost.algorithms.rebel import RebelClassifier
 from manyboost.algorithms.samme import SAMMEClassifier
 from manyboost.model_file import BadModelFile, fingerprint, load, save
+from manyboost.svm import LinearMulticlassSVC
 
 __version__ = "0.1.0"
 __all__ = [
     "AdaBoostMHClassifier",
     "BadModelFile",
+    "LinearMulticlassSVC",
     "PIBoostClassifier",
     "RebelClassifier",
     "SAMMEClassifier",

@@ -1,0 +1,5 @@
+"""Support vector machines for all classes at once."""
+
+from manyboost.svm.linear import LinearMulticlassSVC
+
+__all__ = ["LinearMulticlassSVC"]
