@@ -60,6 +60,7 @@ class DistinctRows:
     ----------
     X : (m, p) dense, or CSR where most entries are zero
     y, weight, keys : (m,)
+    rows : (m,) the number of each among the user's rows, the first of equals
     place : (n,) the place of each of the user's rows among them; -1 for a row without weight
     share : (n,) the part of that row's weight which it has
     """
@@ -68,6 +69,7 @@ class DistinctRows:
     y: NDArray[np.intp]
     weight: Floats
     keys: NDArray[np.uint64]
+    rows: NDArray[np.intp]
     place: NDArray[np.intp]
     share: Floats
 
@@ -81,20 +83,14 @@ class DistinctRows:
         rows = used[first]
         everything = np.full(len(y), -1, np.intp)
         everything[used] = place
-        total = np.bincount(place, weight[used], len(distinct))
+        total: Floats = np.bincount(place, weight[used], len(distinct)).astype(np.float64)
         share = np.zeros(len(y))
         share[used] = weight[used] / total[place]
-        return cls(X[rows], y[rows], total, distinct, everything, share)
+        return cls(X[rows], y[rows], total, distinct, rows, everything, share)
 
     def spread(self, alpha: Floats) -> Floats:
         """The variables of the user's rows, from those of the distinct ones."""
         return np.asarray(np.where(self.place[:, None] >= 0, alpha[self.place], 0.0) * self.share[:, None])
-
-    def gathered(self, alpha: Floats) -> Floats:
-        """The other way round."""
-        out = np.zeros((len(self.y), alpha.shape[1]))
-        np.add.at(out, self.place[self.place >= 0], alpha[self.place >= 0])
-        return out
 
 
 def _compact(X: Any) -> Any:

@@ -56,7 +56,9 @@ class MulticlassMachine(ClassifierMixin, BaseEstimator):
             known = self.classes_[labels.y[used]]
             factors = compute_class_weight(self.class_weight, classes=self.classes_, y=known, sample_weight=weight[used])
             if not (np.isfinite(factors).all() and (factors > 0).all()):
-                raise ValueError(f"class_weight={self.class_weight!r} has a factor that is not a positive number; leave rows of that class out.")
+                raise ValueError(
+                    f"class_weight={self.class_weight!r} has a factor that is not a positive number; leave rows of that class out."
+                )
             weight[used] *= factors[labels.y[used]]
         self._seed = int(check_random_state(self.random_state).randint(1, np.iinfo(np.int32).max))
         return DistinctRows.of(X, labels.y, weight * self.C)
@@ -64,7 +66,9 @@ class MulticlassMachine(ClassifierMixin, BaseEstimator):
     def _report(self, n_iter: int, reason: str, converged: bool) -> None:
         self.n_iter_, self.stop_reason_ = n_iter, reason
         if not converged:
-            warnings.warn(f"{type(self).__name__}: {reason}; raise max_iter or tol, or scale the columns.", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"{type(self).__name__}: {reason}; raise max_iter or tol, or scale the columns.", ConvergenceWarning, stacklevel=4
+            )
 
     def _calibrate(self, rows: DistinctRows, scores_without: Callable[[NDArray[np.intp]], Floats]) -> None:
         """Set the temperature from rows that a fit has not seen.

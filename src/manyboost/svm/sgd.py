@@ -3,7 +3,7 @@
 | lecture, and what is right in it | here |
 |---|---|
 | lambda / 2 sum_k \\|w_k\\|^2 + mean hinge loss, lambda = 1 / (C n) (the slide's 1 / C belongs to the sum of the losses) | ``decay`` |
-| draw i; l = argmax over k != y_i of w_k x_i | in each epoch n draws at even distances on the cumulated weights, in a new order: rows of one weight come once each |
+| draw i; l = argmax over k != y_i of w_k x_i | an epoch is n draws at even distances on the cumulated weights, in random order |
 | eta = 1 / (lambda (t + t_0)), t_0 = 10 | ``delay``: at least 10, and as large as keeps a first step from overshooting |
 | w *= 1 - eta lambda | ``scale``: the weights are ``scale * V`` |
 | if w_y x - w_l x < 1: w_y += eta x, w_l -= eta x | two columns of ``V`` |
