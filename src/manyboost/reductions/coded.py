@@ -113,8 +113,8 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         code = self._make_code(np.random.default_rng(random.randint(np.iinfo(np.int32).max)))
         seeds = random.randint(np.iinfo(np.int32).max, size=code.shape[1])
         used = np.flatnonzero(labels.y >= 0)
-        n_rows = np.array([np.isin(labels.y[used], np.flatnonzero(column)).sum() for column in code.T], float)
-        self.code_, self._weight_of_columns = code, n_rows / n_rows.max()
+        behind = np.bincount(labels.y[used], labels.weight[used]) @ (code != 0)  # the weight of the rows of each column
+        self.code_, self._weight_of_columns = code, behind / behind.max()
         self.row_distance_, self.column_distance_, self.n_correctable_ = row_distance(code), column_distance(code), correctable(code)
         fitted = self._fit_columns(X, labels.y, used, seeds, passed)
         self.temperature_ = 1.0
