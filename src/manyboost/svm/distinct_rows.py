@@ -48,8 +48,10 @@ def keys_of(X: Any, y: NDArray[np.intp]) -> NDArray[np.uint64]:
 
 
 def parts_of(X: Any) -> tuple[Any, Any, Any, Any]:
-    """What kernels are given for the rows: a dense array, or the three of a CSR matrix."""
-    return (None, X.data, X.indices, X.indptr) if sparse.issparse(X) else (X, None, None, None)
+    """What kernels are given for the rows: a dense array, or the three of a CSR matrix, always of the same types."""
+    if not sparse.issparse(X):
+        return X, None, None, None
+    return None, X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True)
