@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.metrics import log_loss
 from sklearn.multiclass import OneVsOneClassifier as TheirOneVsOne
 from sklearn.multiclass import OneVsRestClassifier as TheirOneVsRest
+from sklearn.multiclass import OutputCodeClassifier as TheirOutputCode
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -175,15 +176,14 @@ def test_output_code_with_the_matrices_of_the_others():
     assert_allclose(coded.predict_proba(X_TEST), pairs.predict_proba(X_TEST))
 
 
-def test_scikit_learns_decoding_of_a_given_code():
-    """Its squared distance to rows of one length is minus twice the product with them, as the linear part of our losses."""
-    code = code_matrices.max_distance(10, 20, np.random.default_rng(0))
-    model = OutputCodeClassifier(estimator=LinearSVC(C=0.1, tol=1e-8, dual=False), code=code, decode="hinge", calibrate=False).fit(X, Y)
-    f = np.column_stack([one.decision_function(X_TEST) for one in model.estimators_])
-    theirs = ((f[:, None] - code) ** 2).sum(axis=2).argmin(axis=1)
-    small = np.abs(f).max(axis=1) <= 1  # where the hinge loss is linear
-    assert small.sum() > 10
-    assert_array_equal(model.predict(X_TEST)[small], theirs[small])
+def test_scikit_learns_output_code():
+    """Its squared distance to rows of one length is minus twice the product with them, and so is the hinge loss of margins up to one."""
+    base = LinearSVC(C=1e-5, tol=1e-8, dual=False)
+    theirs = TheirOutputCode(base, code_size=1.2, random_state=1).fit(X, Y)
+    ours = OutputCodeClassifier(estimator=base, code=theirs.code_book_, decode="hinge", calibrate=False).fit(X, Y)
+    assert max(np.abs(one.decision_function(X_TEST)).max() for one in ours.estimators_) < 1
+    assert_array_equal(ours.predict(X_TEST), theirs.predict(X_TEST))
+    assert (ours.predict(X_TEST) != ours.set_params(decode="hamming").predict(X_TEST)).any()
 
 
 # ---- what each promises ------------------------------------------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ from manyboost.svm.row_problem import solve_row
 
 
 @parametrize_with_checks([
-    LinearMulticlassSVC(), LinearMulticlassSVC(solver="sgd", fit_intercept=False, calibrate=False), MulticlassSVC(),
-    MulticlassSVC(kernel="linear", cache_size=1), MulticlassSVC(kernel="precomputed", warm_start=True),
+    LinearMulticlassSVC(), LinearMulticlassSVC(solver="sgd", calibrate=False), MulticlassSVC(),
+    MulticlassSVC(cache_size=0.1, warm_start=True),
 ])  # fmt: skip
 def test_scikit_learn(estimator, check):
     with warnings.catch_warnings():

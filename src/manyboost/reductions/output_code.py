@@ -59,7 +59,7 @@ class OutputCodeClassifier(CodedClassifier):
     >>> X, y = load_digits(return_X_y=True)
     >>> model = OutputCodeClassifier(estimator=GaussianNB(), random_state=0).fit(X, y)
     >>> model.code_.shape, model.n_correctable_
-    ((10, 34), 7)
+    ((10, 34), 8)
     """
 
     code: Any = checked("auto", "one of " + ", ".join(map(repr, CODES)) + ", an array, a dict or a data frame", is_code)
