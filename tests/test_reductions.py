@@ -218,6 +218,16 @@ def test_margins_are_calibrated():
 
 
 @pytest.mark.parametrize("kind", REDUCTIONS)
+def test_probabilities_of_their_own_are_calibrated_on_demand(kind):
+    base = DecisionTreeClassifier(max_depth=6, random_state=0)  # whose leaves say 0 and 1
+    raw, honest = (kind(estimator=base, calibrate=calibrate, random_state=0).fit(X, Y) for calibrate in ("auto", True))
+    assert raw.temperature_ == raw.sharpness_ == honest.temperature_ == 1 != honest.sharpness_
+    assert_array_equal(raw.predict(X_TEST), honest.predict(X_TEST))
+    before, after = (log_loss(Y_TEST, model.predict_proba(X_TEST)) for model in (raw, honest))
+    assert after < (0.9 if kind is OneVsAllClassifier else 1.02) * before  # coupled ones are not far off by themselves
+
+
+@pytest.mark.parametrize("kind", REDUCTIONS)
 def test_one_result_for_any_number_of_jobs(kind):
     one, two = (kind(estimator=TREES, n_jobs=n_jobs, random_state=0).fit(X, Y) for n_jobs in (1, 2))
     assert_array_equal(one.predict_proba(X_TEST), two.predict_proba(X_TEST))

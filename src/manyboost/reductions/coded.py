@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, has_
 from manyboost.algorithms import ALGORITHMS
 from manyboost.labels import read_costs, read_labels
 from manyboost.maths.code_matrices import Code, column_distance, correctable, row_distance
-from manyboost.maths.links import best_temperature
+from manyboost.maths.links import best_temperature, softmax
 from manyboost.parameters import anything, check_parameters, checked, choice, is_learner, is_number_of_jobs, is_random_state
 
 Floats = NDArray[np.float64]
@@ -32,8 +32,9 @@ estimator : None or a scikit-learn classifier
     What learns the binary problems; None is boosted trees (SAMME, which for two classes is AdaBoost).
 cost_matrix : None, array, dict or data frame
     Cost of each decision (column) for each true class (row). The class of least expected cost is decided for.
-calibrate : {"auto", False}
-    Where the classifier has margins only, fit one temperature for all of them on held-out rows, so that they become honest log-odds.
+calibrate : {"auto", True, False}
+    Fit, on held-out rows, a factor that makes margins log-odds and a power of the probabilities that makes them honest: where the
+    classifier has margins only, always, or never. It costs one to five more fits.
 n_jobs : int or None
     Threads over the binary problems; the model does not depend on it. None is one, unless in a joblib context; -1 is all.
 random_state : int, RandomState or None
@@ -48,8 +49,8 @@ row_distance_, column_distance_ : float
     Least distance of two rows and of two columns of the code; an entry 0 is at distance one half from everything.
 n_correctable_ : int
     Wrong columns that a decision by Hamming distance always survives.
-temperature_ : float
-    Factor of margins that makes them log-odds; 1 where the classifier has probabilities of its own.
+temperature_, sharpness_ : float
+    Factor of the answers that makes them log-odds, 1 where the classifier has probabilities of its own; power of the probabilities.
 cost_matrix_ : (K, K) array or None
 n_features_in_, feature_names_in_ : width of X, and names of its columns if it had any
 """
@@ -61,7 +62,7 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     estimator: Any = checked(None, "None (boosted trees) or a scikit-learn classifier that is not fitted", is_learner)
     cost_matrix: Any = anything(None)
-    calibrate: str | bool = choice("auto", "auto", False)
+    calibrate: str | bool = choice("auto", "auto", True, False)
     n_jobs: int | None = checked(None, "a whole number other than 0, -1 for all cores, or None", is_number_of_jobs)
     random_state: Any = checked(None, "a whole number from 0 to 2**32 - 1, a numpy RandomState, or None", is_random_state)
 
@@ -117,9 +118,12 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.code_, self._weight_of_columns = code, behind / behind.max()
         self.row_distance_, self.column_distance_, self.n_correctable_ = row_distance(code), column_distance(code), correctable(code)
         fitted = self._fit_columns(X, labels.y, used, seeds, passed)
-        self.temperature_ = 1.0
-        if self.calibrate == "auto" and not hasattr(fitted[0], "predict_proba"):
-            self.temperature_ = self._fit_temperature(X, labels.y, used, seeds, passed)
+        self.temperature_, self.sharpness_ = 1.0, 1.0
+        margins_only = not hasattr(fitted[0], "predict_proba")
+        if self.calibrate is True or (self.calibrate == "auto" and margins_only):
+            self._calibrate(
+                X, labels.y, labels.weight, used, margins_only, lambda rows: self._fit_columns(X, labels.y, rows, seeds, passed)
+            )
         self.estimators_ = fitted
         return self
 
@@ -166,21 +170,31 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         )
 
-    def _fit_temperature(self, X: Any, y: NDArray[np.intp], used: NDArray[np.intp], seeds: Any, passed: dict[str, Any]) -> float:
-        """The factor with which the margins of held-out rows, of all columns together, are log-odds of least loss."""
-        found = []
-        for inside, outside in _folds(y, used):
-            f = _answers(self._fit_columns(X, y, inside, seeds, passed), _safe_indexing(X, outside), self.n_jobs)
-            side = self.code_[y[outside]]
-            found.append((f * side)[side != 0])
-        margins = np.concatenate(found) if found else np.zeros(0)
-        if not margins.any():
-            return 1.0
-        return best_temperature(
-            lambda factor: np.column_stack([expit(-factor * margins), expit(factor * margins)]),
-            np.ones(len(margins), np.intp),
-            np.ones(len(margins)),
-        )
+    def _calibrate(
+        self,
+        X: Any,
+        y: NDArray[np.intp],
+        weight: Floats,
+        used: NDArray[np.intp],
+        margins_only: bool,
+        fit_on: Callable[[NDArray[np.intp]], list[Any]],
+    ) -> None:
+        """Set the temperature, by all columns together, then the sharpness, by the classes, from rows that a fit has not seen."""
+        folds = list(_folds(y, used))
+        if not folds:
+            return
+        f = np.concatenate([_answers(fit_on(inside), _safe_indexing(X, outside), self.n_jobs) for inside, outside in folds])
+        held = np.concatenate([outside for _, outside in folds])
+        side = self.code_[y[held]]
+        margins, of_margins = (f * side)[side != 0], np.broadcast_to(weight[held][:, None], side.shape)[side != 0]
+        if margins_only and margins.any():
+            right = np.ones(len(margins), np.intp)
+            self.temperature_ = best_temperature(
+                lambda factor: np.column_stack([expit(-factor * margins), expit(factor * margins)]), right, of_margins
+            )
+        logs = np.log(np.maximum(self._link(f * self.temperature_), np.finfo(float).tiny))
+        if np.ptp(logs, axis=1).any():
+            self.sharpness_ = best_temperature(lambda power: softmax(power * logs), y[held], weight[held])
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
 
@@ -192,7 +206,7 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _scores(self, X: Any) -> Floats:
         f = self._answers(X)
         if self.cost_matrix_ is not None:
-            return np.asarray(-self._link(f * self.temperature_) @ self.cost_matrix_)
+            return np.asarray(-self._probability(f) @ self.cost_matrix_)
         return self._decode(f)
 
     def decision_function(self, X: Any) -> Floats:
@@ -205,7 +219,11 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes, (n, K)."""
-        return self._link(self._answers(X) * self.temperature_)
+        return self._probability(self._answers(X))
+
+    def _probability(self, f: Floats) -> Floats:
+        p = self._link(f * self.temperature_)
+        return p if self.sharpness_ == 1.0 else softmax(self.sharpness_ * np.log(np.maximum(p, np.finfo(float).tiny)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the highest score, the first of equals: (n,)."""
