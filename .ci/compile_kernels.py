@@ -7,8 +7,9 @@ import time
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 
-from manyboost import AdaBoostMHClassifier, SAMMEClassifier
+from manyboost import AdaBoostMHClassifier, LinearMulticlassSVC, MulticlassSVC, SAMMEClassifier
 from manyboost.learners import C45Tree
 
 
@@ -27,9 +28,17 @@ def fit_a_tree() -> None:
     C45Tree().fit(X, y).predict(X)
 
 
+def fit_machines() -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    for solver in ("dual", "sgd"):
+        for table in (X, sparse.csr_array(X)):
+            LinearMulticlassSVC(solver=solver, random_state=0).fit(table, y)
+    MulticlassSVC().fit(X, y)
+
+
 if __name__ == "__main__":
     print("Compiling the kernels ...", file=sys.stderr, flush=True)
     began = time.perf_counter()
     jobs = [delayed(fit_a_little)(kind) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
-    Parallel(n_jobs=2)([*jobs, delayed(fit_a_tree)()])
+    Parallel(n_jobs=2)([*jobs, delayed(fit_a_tree)(), delayed(fit_machines)()])
     print(f"Kernels compiled in {time.perf_counter() - began:.1f} s.", file=sys.stderr)

@@ -26,6 +26,8 @@ from manyboost.algorithms.samme import SAMMEClassifier
 from manyboost.algorithms.smoteboost import SMOTEBoostClassifier
 from manyboost.algorithms.structboost import StructBoostClassifier
 from manyboost.model_file import BadModelFile, fingerprint, load, save
+from manyboost.reductions import OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier
+from manyboost.svm import LinearMulticlassSVC, MulticlassSVC
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,8 +49,13 @@ __all__ = [
     "CostSensitiveAdaBoostClassifier",
     "GambleClassifier",
     "GentleBoostClassifier",
+    "LinearMulticlassSVC",
     "LogitBoostClassifier",
     "MCBoostClassifier",
+    "MulticlassSVC",
+    "OneVsAllClassifier",
+    "OneVsOneClassifier",
+    "OutputCodeClassifier",
     "PIBoostClassifier",
     "RUSBoostClassifier",
     "RebelClassifier",

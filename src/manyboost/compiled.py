@@ -4,7 +4,7 @@ Numba refuses ``cache=True`` at import time when neither the package folder nor 
 installation must still work, so the kernel is then compiled anew in each process.
 
 Numba takes a cached kernel for fresh as long as the file it stands in is unchanged, although the kernel contains parts from other
-files. After an upgrade it could so run old code. Here the cache of every kernel is stamped with the sources of all of them.
+files. After an upgrade it could so run old code. Here the cache of every kernel is stamped with the sources of all of its family.
 """
 
 import hashlib
@@ -19,21 +19,26 @@ Kernel = Callable[..., Any]  # numba infers the types from the call, so there is
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
-def _digest_of_sources() -> str:
+def _digest_of_sources(*patterns: str) -> str:
     here = Path(__file__).parent
-    folders = [path for folder in ("trees", "learners", "maths") for path in sorted((here / folder).glob("*.py"))]
-    sources = (path.read_bytes() for path in (here / "compiled.py", here / "rows.py", *folders))
+    sources = (path.read_bytes() for pattern in ("compiled.py", *patterns) for path in sorted(here.glob(pattern)))
     return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text)).hexdigest()
 
 
-_SOURCES = _digest_of_sources()
+_OF_TREES = ("rows.py", "trees/*.py")
+_SOURCES = _digest_of_sources(*_OF_TREES)
+_SOURCES_OF_FAMILY = {
+    "manyboost.learners": _digest_of_sources(*_OF_TREES, "learners/*.py"),
+    "manyboost.maths": _digest_of_sources(*_OF_TREES, "maths/*.py"),
+    "manyboost.svm": _digest_of_sources("svm/*.py"),  # which share no part with those of trees
+}
 
 
 def compiled(function: Kernel) -> Kernel:
     """Compile ``function`` lazily, to be called from Python."""
     try:
         kernel: Any = numba.njit(cache=True, **_OPTIONS)(function)
-        kernel._cache._cache_file._source_stamp = _SOURCES
+        kernel._cache._cache_file._source_stamp = _SOURCES_OF_FAMILY.get(function.__module__.rpartition(".")[0], _SOURCES)
     except (RuntimeError, AttributeError, OSError):  # no place to keep the cache, or no way to stamp it
         kernel = numba.njit(**_OPTIONS)(function)
     return kernel  # type: ignore[no-any-return]

@@ -1,0 +1,110 @@
+"""Error and log-loss of the reductions over boosted trees and over linear machines, beside scikit-learn's output codes.
+
+    python benchmarks/reductions.py --data DIR [--sets vowel,glass]
+
+Two folds. Each fold's result is appended to ``results/reductions.csv`` as soon as it is there; a run that was broken off goes on where it
+ended. "OVA" over boosted trees is OVA-AdaBoost. Over linear machines the probabilities are calibrated on held-out rows
+(``calibrate=True``); those of boosted trees are used as they are. scikit-learn's output code has as many columns as ours by "auto"
+(exhaustive for at most 6 classes, else 10 log2 K); it has no probabilities, and is given those proportional to exp(-distance).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from datasets import add_data_argument, data_folder, load
+from scipy.special import softmax
+from sklearn.metrics import euclidean_distances, log_loss
+from sklearn.model_selection import StratifiedKFold
+from sklearn.multiclass import OutputCodeClassifier as TheirOutputCode
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from manyboost import LinearMulticlassSVC, OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier, SAMMEClassifier
+
+SETS = "glass ecoli vehicle vowel yeast segment waveform-21 satimage".split()
+RESULTS = Path(__file__).parent / "results" / "reductions.csv"
+FIELDS = "set fold base model error log_loss fit_cpu".split()
+BASES: dict[str, Callable[[], Any]] = {
+    "boosted trees": lambda: SAMMEClassifier(n_estimators=30, max_depth=3, random_state=0),
+    "linear machine": lambda: LinearMulticlassSVC(C=0.1, tol=1e-3, random_state=0),
+}
+CALIBRATE = {"boosted trees": "auto", "linear machine": True}
+OURS: dict[str, Callable[[Any], Any]] = {
+    "OVA": lambda base: OneVsAllClassifier(estimator=base, random_state=0),
+    "OVO": lambda base: OneVsOneClassifier(estimator=base, random_state=0),
+    "code auto": lambda base: OutputCodeClassifier(estimator=base, random_state=0),
+    "code dense": lambda base: OutputCodeClassifier(estimator=base, code="dense", random_state=0),
+    "code sparse": lambda base: OutputCodeClassifier(estimator=base, code="sparse", random_state=0),
+}
+DECODED = {"code auto, coupled": "coupling", "code auto, Hamming": "hamming"}  # the fitted columns of "code auto", decided otherwise
+THEIRS = "scikit-learn's code"
+
+
+def _measured(model: Any, K: int, data: Any, name: str) -> dict[str, dict[str, float]]:
+    """The model's figures, and those of the same columns decided otherwise."""
+    train, y_train, test, y_test = data
+    began = time.process_time()
+    model.fit(train, y_train)
+    seconds = time.process_time() - began
+    if name == THEIRS:
+        answers = np.array([one.decision_function(test) for one in model.estimators_]).T
+        P = softmax(-euclidean_distances(answers, model.code_book_), axis=1)
+    else:
+        P = model.predict_proba(test)
+    loss = float(log_loss(y_test, P, labels=np.arange(K)))
+    found = {name: {"error": float(np.mean(model.predict(test) != y_test)), "log_loss": loss, "fit_cpu": seconds}}
+    if name == "code auto":
+        for title, decode in DECODED.items():
+            error = float(np.mean(model.set_params(decode=decode).predict(test) != y_test))
+            found[title] = {"error": error, "log_loss": loss, "fit_cpu": seconds}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_argument(parser)
+    parser.add_argument("--sets", default=",".join(SETS))
+    arguments = parser.parse_args()
+    folder = data_folder(arguments.data)
+    done = set()
+    if RESULTS.exists():
+        with RESULTS.open() as file:
+            done = {(row["set"], row["fold"], row["base"], row["model"]) for row in csv.DictReader(file)}
+    else:
+        RESULTS.write_text(",".join(FIELDS) + "\n")
+    for fold, name in [(fold, name) for fold in range(2) for name in arguments.sets.split(",")]:
+        found = load(name, folder)
+        K = int(found.y.max()) + 1
+        train, test = list(StratifiedKFold(2, shuffle=True, random_state=0).split(found.X, found.y))[fold]
+        scaler = StandardScaler().fit(found.X[train])
+        data = scaler.transform(found.X[train]), found.y[train], scaler.transform(found.X[test]), found.y[test]
+        columns = 2 ** (K - 1) - 1 if K <= 6 else int(np.ceil(10 * np.log2(K)))
+        for base, make in BASES.items():
+            models = {title: of(make()).set_params(calibrate=CALIBRATE[base]) for title, of in OURS.items()}
+            models[THEIRS] = TheirOutputCode(make(), code_size=columns / K, random_state=0)
+            for title, model in models.items():
+                if (name, str(fold), base, title) in done:
+                    continue
+                with threadpool_limits(1), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    rows = _measured(model, K, data, title)
+                with RESULTS.open("a") as file:
+                    for of, row in rows.items():
+                        csv.DictWriter(file, FIELDS).writerow({"set": name, "fold": fold, "base": base, "model": of, **row})
+    table = pd.read_csv(RESULTS)
+    for what, digits in (("error", 3), ("log_loss", 3)):
+        print(f"\n{what}, mean of the folds")
+        print(table.pivot_table(index=["base", "model"], columns="set", values=what, sort=False).round(digits).to_string())
+
+
+if __name__ == "__main__":
+    main()

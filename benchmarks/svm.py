@@ -1,0 +1,161 @@
+"""The support vector machines beside LIBLINEAR's and LIBSVM's (through scikit-learn): optimum, time to it, and error.
+
+    python benchmarks/svm.py --data DIR [--parts equal,linear,kernel,sgd]
+
+CPU seconds of one thread, the least of ``--repeats`` runs in turns. Results are written to ``results/svm.json`` after each data set; what
+is there is not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from clock import least_times
+from datasets import add_data_argument, data_folder, load
+from scipy import sparse
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from threadpoolctl import threadpool_limits
+
+from manyboost import LinearMulticlassSVC, MulticlassSVC
+
+RESULTS = Path(__file__).parent / "results" / "svm.json"
+EQUAL = {"iris": 1.0, "wine": 1.0, "vowel": 0.1, "satimage": 0.01, "segment": 0.1}
+LINEAR = {"vowel": 1.0, "satimage": 0.1, "pendigits": 0.1, "letter": 0.1, "usps": 0.1, "cnae9": 1.0}
+KERNEL = ("pendigits", "usps", "letter")
+
+
+def scaled(name: str, folder: Path | None, stored: str = "dense") -> tuple[Any, np.ndarray]:
+    data = load(name, folder)
+    if stored == "sparse":
+        return MaxAbsScaler().fit_transform(sparse.csr_matrix(data.X)), data.y
+    return StandardScaler().fit_transform(data.X), data.y
+
+
+def primal(coef: np.ndarray, intercept: np.ndarray, C: float, X: Any, y: np.ndarray) -> float:
+    scores = np.asarray(X @ coef.T) + intercept
+    rows = np.arange(len(y))
+    beyond = scores - scores[rows, y][:, None] + 1
+    beyond[rows, y] = 0
+    return float(((coef**2).sum() + (intercept**2).sum()) / 2 + C * beyond.max(axis=1).sum())
+
+
+def equal(name: str, folder: Path | None) -> dict[str, float]:
+    """How far apart the two are at a tolerance of 1e-9."""
+    X, y = scaled(name, folder)
+    C = EQUAL[name]
+    ours = LinearMulticlassSVC(C=C, tol=1e-9, max_iter=10**6, calibrate=False, random_state=0).fit(X, y)
+    theirs = LinearSVC(multi_class="crammer_singer", C=C, tol=1e-9, max_iter=10**6, random_state=0).fit(X, y)
+    return {
+        "objective": ours.objective_,
+        "objective_difference": abs(ours.objective_ - primal(theirs.coef_, theirs.intercept_, C, X, y)) / ours.objective_,
+        "largest_weight_difference": float(max(abs(ours.coef_ - theirs.coef_).max(), abs(ours.intercept_ - theirs.intercept_).max())),
+        "weights_from_dual_difference": float(abs(ours.dual_coef_.T @ X - ours.coef_).max()),
+        "duality_gap": ours.duality_gap_,
+    }
+
+
+def linear(name: str, stored: str, folder: Path | None, repeats: int) -> dict[str, float]:
+    """Time of both at a tolerance of 1e-4, and the objectives they reach."""
+    X, y = scaled(name, folder, stored)
+    C = LINEAR[name]
+    ours = LinearMulticlassSVC(C=C, tol=1e-4, calibrate=False, random_state=0)
+    theirs = LinearSVC(multi_class="crammer_singer", C=C, tol=1e-4, max_iter=10**5, random_state=0)
+    ours.fit(X[:200], np.arange(200) % 3)
+    times = least_times({"ours": lambda: ours.fit(X, y), "theirs": lambda: theirs.fit(X, y)}, repeats)
+    return {
+        "ours_seconds": times["ours"],
+        "liblinear_seconds": times["theirs"],
+        "ratio": times["ours"] / times["theirs"],
+        "ours_objective": ours.objective_,
+        "liblinear_objective": primal(theirs.coef_, theirs.intercept_, C, X, y),
+    }
+
+
+def kernel(name: str, folder: Path | None, repeats: int) -> dict[str, float]:
+    """Time and error of the radial kernel beside one-vs-one machines, C = 10, both at their default tolerance of 1e-3."""
+    X, y = scaled(name, folder)
+    train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=0, stratify=y)
+    ours, theirs = MulticlassSVC(C=10.0, calibrate=False), SVC(C=10.0)
+    MulticlassSVC(calibrate=False).fit(train[:200], np.arange(200) % 3)
+    warm = MulticlassSVC(calibrate=False, cache_size=0.1, max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warm.fit(train[:200], np.arange(200) % 3)  # the kernels in single precision
+    times = least_times({"ours": lambda: ours.fit(train, y_train), "theirs": lambda: theirs.fit(train, y_train)}, repeats)
+    return {
+        "rows": len(y_train),
+        "ours_seconds": times["ours"],
+        "libsvm_seconds": times["theirs"],
+        "ratio": times["ours"] / times["theirs"],
+        "ours_error": 1 - ours.score(test, y_test),
+        "libsvm_error": 1 - theirs.score(test, y_test),
+        "relative_duality_gap": ours.duality_gap_ / ours.objective_,
+        "ours_support": len(ours.support_),
+        "libsvm_support": len(theirs.support_),
+    }
+
+
+def sgd(n_rows: int, folder: Path | None) -> dict[str, float]:
+    """Descent beside the dual, C = 0.01, on so many rows of covertype."""
+    X, y = scaled("covertype", folder)
+    rows = np.random.default_rng(0).permutation(len(y))[:n_rows]
+    X, y = X[rows], y[rows]
+    dual = LinearMulticlassSVC(C=0.01, tol=1e-2, calibrate=False, random_state=0)
+    descent = LinearMulticlassSVC(C=0.01, tol=1e-3, solver="sgd", calibrate=False, random_state=0)
+    for model in (dual, descent):
+        model.fit(X[:500], y[:500])
+    times = least_times({"dual": lambda: dual.fit(X, y), "sgd": lambda: descent.fit(X, y)}, 1)
+    return {
+        "rows": len(y),
+        "dual_seconds": times["dual"],
+        "sgd_seconds": times["sgd"],
+        "ratio": times["sgd"] / times["dual"],
+        "dual_objective": dual.objective_,
+        "dual_relative_gap": dual.duality_gap_ / dual.objective_,
+        "sgd_objective": descent.objective_,
+        "above_the_dual": descent.objective_ / dual.objective_ - 1,
+        "above_the_lower_bound": descent.objective_ / dual.dual_objective_ - 1,
+        "epochs": descent.n_iter_,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_argument(parser)
+    parser.add_argument("--parts", default="equal,linear,kernel,sgd")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=10**7, help="rows of covertype at most")
+    arguments = parser.parse_args()
+    folder = data_folder(arguments.data)
+    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    jobs: dict[str, Any] = {}
+    parts = arguments.parts.split(",")
+    if "equal" in parts:
+        jobs |= {f"equal {name}": lambda name=name: equal(name, folder) for name in EQUAL}
+    if "linear" in parts:
+        for name in LINEAR:
+            for stored in ("dense", "sparse") if name in ("usps", "cnae9") else ("dense",):
+                jobs[f"linear {name} {stored}"] = lambda name=name, stored=stored: linear(name, stored, folder, arguments.repeats)
+    if "kernel" in parts:
+        jobs |= {f"kernel {name}": lambda name=name: kernel(name, folder, arguments.repeats) for name in KERNEL}
+    if "sgd" in parts:
+        jobs["sgd covertype"] = lambda: sgd(arguments.rows, folder)
+    for title, job in jobs.items():
+        if title not in found:
+            with threadpool_limits(1), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found[title] = job()
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        print(title, " ".join(f"{name}={value:.4g}" for name, value in found[title].items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""From the answers f (n, c) of the columns of a code to scores (n, K) of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LOSSES: dict[str, Callable[[Floats], Floats]] = {
+    # half of the log-odds minimise the exponential loss
+    "exponential": lambda z: np.asarray(np.exp(np.minimum(-z / 2, 300.0))),
+    "hinge": lambda z: np.asarray(np.maximum(0.0, 1.0 - z)),
+    "logistic": lambda z: np.asarray(np.logaddexp(0.0, -z)),
+    "hamming": lambda z: np.asarray((1.0 - np.sign(z)) / 2),
+}
+
+
+def minus_loss(f: Floats, code: NDArray[np.int8], loss: str) -> Floats:
+    """Minus the sum over the columns of loss(M f), for each class; columns that leave a class out cost loss(0)."""
+    of = LOSSES[loss]
+    at_zero = float(of(np.zeros(1))[0])
+    right, wrong = of(f), of(-f)
+    out = right @ (code == 1).T.astype(float) + wrong @ (code == -1).T.astype(float)
+    return np.asarray(-(out + at_zero * (code == 0).sum(axis=1)))
+
+
+def votes(f: Floats, code: NDArray[np.int8]) -> Floats:
+    """How many columns are for each class; an answer of 0 is for the side of 1."""
+    said = np.where(f >= 0, 1, -1)
+    return np.asarray((said == 1) @ (code == 1).T.astype(float) + (said == -1) @ (code == -1).T.astype(float))
+
+
+def sums(f: Floats, code: NDArray[np.int8]) -> Floats:
+    """The sum of the answers for each class."""
+    return np.asarray(f @ code.T.astype(float))
