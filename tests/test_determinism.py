@@ -7,11 +7,12 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import each, each_with_settings
+from estimators import CALIBRATED, each, each_with_settings
 from scipy import sparse
 from sklearn.base import clone
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
+from manyboost.algorithms import ALGORITHMS
 from manyboost.checks import digest, odd_rows, some_rows, threads_for_small_tables
 
 CATEGORIES = {"categorical_features": [5]}
@@ -35,8 +36,17 @@ def shuffled(seed, *arrays):
     return [None if array is None else array[order] for array in arrays]
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("estimator", each(random_state=0), ids=lambda estimator: type(estimator).__name__)
+# what is drawn and how trees are limited is the learner's affair, whatever the algorithm: the others need not try it all
+OF_THE_ALGORITHM = ("plain", "weights over 40 powers of two", "early stopping")
+PAIRS = [
+    pytest.param(model, case, id=f"{name}-{case}")
+    for name, model in zip(ALGORITHMS, each(random_state=0), strict=True)
+    for case in CASES
+    if name in CALIBRATED or case in OF_THE_ALGORITHM
+]
+
+
+@pytest.mark.parametrize(("estimator", "case"), PAIRS)
 def test_threads_and_order(estimator, case):
     X, y = odd_rows()
     weight, parameters = CASES[case]
