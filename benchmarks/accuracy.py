@@ -99,15 +99,19 @@ def table(results: Path, sets: list[str], models: list[str]) -> str:
     frame = pd.read_csv(results)
     frame = frame[frame["set"].isin(sets) & frame["model"].isin(models)]
     n_folds = frame.groupby(["model", "set"])["fold"].nunique().unstack()
-    fewer = [f"{model} on {name} ({int(n)})" for (model, name), n in n_folds.stack().items() if n < 5]
-    out = [f"Means of five folds; of fewer: {', '.join(fewer)}." if fewer else "Means of five folds."]
+    fewer = n_folds.index[(n_folds.fillna(0) < 5).any(axis=1)].tolist()
+    out = [
+        "Means of five folds." + (f" Of fewer, or not of all sets: {', '.join(fewer)}; ranks are then of the first fold." if fewer else "")
+    ]
+    first = frame[frame["fold"] == 0] if fewer else frame
     for measure_name, factor, digits in (("error", 100, 2), ("log_loss", 1, 4), ("fit_cpu", 1, 2)):
         wide = frame.pivot_table(index="model", columns="set", values=measure_name, aggfunc="mean")
         wide = wide.reindex(index=[m for m in models if m in wide.index], columns=[name for name in sets if name in wide.columns])
         title = {"error": "Test error %", "log_loss": "Log-loss", "fit_cpu": "CPU seconds of fit"}[measure_name]
         shown = (wide * factor).map(lambda value, digits=digits: "" if np.isnan(value) else f"{value:.{digits}f}").astype(object)
         if measure_name != "fit_cpu":
-            shown["mean rank"] = wide.rank().mean(axis=1).map(lambda rank: f"{rank:.2f}")
+            ranks = first.pivot_table(index="model", columns="set", values=measure_name, aggfunc="mean").rank().mean(axis=1)
+            shown["mean rank"] = ranks.reindex(shown.index).map(lambda rank: f"{rank:.2f}")
         header = "| model | " + " | ".join(shown.columns) + " |\n|" + "---|" * (len(shown.columns) + 1)
         rows = [f"| {index} | " + " | ".join(row) + " |" for index, row in zip(shown.index, shown.to_numpy(), strict=True)]
         out.append(f"{title}\n\n{header}\n" + "\n".join(rows))
