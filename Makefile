@@ -9,6 +9,9 @@ KERNELS := src/manyboost/compiled.py src/manyboost/rows.py $(foreach folder,tree
 # One thread for the libraries beneath: two test workers are enough for two cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
+# Two at a time: styles and types are looked at while the kernels compile.
+MAKEFLAGS += --jobs=2
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format bench trust clean
 

@@ -34,7 +34,7 @@ from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
 from manyboost.trees.splitting import order_categories
 from manyboost.trees.statistics import Statistics
 
-N_TREES = 120  # for each criterion and splitter
+N_TREES = 80  # for each criterion and splitter
 
 # Parts of kernels can be called from compiled code only. Not cached: a cache would not notice that the part has changed.
 

@@ -56,7 +56,7 @@ def test_memory_mapped_input_that_may_be_written(estimator, tmp_path):
     assert_array_equal(mapped, X)
 
 
-DEFAULTS = each(n_estimators=6, calibrate="auto")
+DEFAULTS = each(n_estimators=6)
 OTHER_SETTINGS = each_with_settings(n_estimators=6)[len(DEFAULTS) :]
 OF_THE_ALGORITHM = [  # the other checks are of what algorithms share
     checks.check_decisions_agree,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ def data(name):
 
 
 X, Y = data("wine")
+BLOBS = make_blobs(40, 3, centers=4, cluster_std=3, random_state=0)
 
 
 def primal(W, b, C, X, y):
@@ -50,8 +52,10 @@ def primal(W, b, C, X, y):
     return ((W**2).sum() + (b**2).sum()) / 2 + C * beyond.max(axis=1).sum()
 
 
-def slow_dual(X, y, C, K, n_sweeps=20000):
-    """The sequential dual as the paper has it: sorting, no shrinking."""
+@cache
+def slow_dual(n_sweeps=20000):
+    """The sequential dual as the paper has it: sorting, no shrinking. On rows of its own, so that it is done once."""
+    X, y, C, K = np.column_stack([BLOBS[0], np.ones(40)]), BLOBS[1], 0.3, 4
     alpha, W = np.zeros((len(y), K)), np.zeros((K, X.shape[1]))
     for _ in range(n_sweeps):
         worst = 0.0
@@ -90,6 +94,17 @@ def test_the_problem_of_a_row_is_that_by_sorting():
         assert abs(out.sum()) < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("B", "own", "A", "C"),
+    [([-0.2, 0.3, 0.1, 0.2], 0, 1.0, 1.0), ([1.0, 0.3, 0.3, 0.2], -1, 1.0, 1.0), ([0.2, 0.7, 0.2, 0.3], -1, 2.0, 0.3)],
+)
+def test_a_class_on_its_corner_to_the_last_bit(B, own, A, C):
+    out = np.full(4, np.nan)
+    kernel_of_row(A, np.array(B), own, C, 4, out)  # went to and fro for ever
+    assert_allclose(out.sum(), -C if own < 0 else 0, atol=1e-12)
+    assert (out <= C * (np.arange(4) == own)).all()
+
+
 def kernel_of_row(*arguments):
     """The part of a kernel, called from Python."""
     solve_row.py_func(*arguments)
@@ -97,8 +112,8 @@ def kernel_of_row(*arguments):
 
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_matrix, sparse.csr_array], ids=["dense", "matrix", "array"])
 def test_the_optimum_of_a_slow_twin(stored):
-    X, y = make_blobs(60, 3, centers=4, cluster_std=3, random_state=0)
-    W, alpha = slow_dual(np.column_stack([X, np.ones(60)]), y, 0.3, 4)
+    X, y = BLOBS
+    W, alpha = slow_dual()
     model = LinearMulticlassSVC(C=0.3, tol=1e-9, random_state=0).fit(stored(X), y)
     assert_allclose(np.column_stack([model.coef_, model.intercept_]), W, atol=1e-6)
     assert_allclose(model.dual_coef_, alpha, atol=1e-5)

@@ -36,7 +36,7 @@ def solve_row(A, B, own, bound, n_open, out):
                 free += 1
             else:
                 total -= A * limit
-        if free == n_free or free == 0:
+        if free >= n_free or free == 0:  # more than before: a class stands on its corner to the last bit, and would go to and fro for ever
             break
         n_free = free
         beta = total / n_free
