@@ -55,8 +55,8 @@ def data(name):
 
 
 X, Y = data("digits")
-X, Y = X[:300], Y[:300]
-X_TEST, Y_TEST = data("digits")[0][300:700], data("digits")[1][300:700]
+X, Y = X[:500], Y[:500]
+X_TEST, Y_TEST = data("digits")[0][500:1000], data("digits")[1][500:1000]
 LOGISTIC = LogisticRegression(C=0.1, tol=1e-8, max_iter=1000)
 
 
