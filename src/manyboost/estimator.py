@@ -19,6 +19,8 @@ from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, read_columns
 from manyboost.committee import Committee, PlainRows
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
+from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.similarity_space import Space
 from manyboost.loop import Boosted, Ensemble, Rows, Settings, Threads, Validation, Work, best_round, boost
 from manyboost.maths.links import best_temperature
 from manyboost.parameters import (
@@ -39,6 +41,8 @@ from manyboost.parameters import (
 )
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
+from manyboost.similarity_learner import SimilarityRows
+from manyboost.similarity_metric import space_for
 from manyboost.tree_learner import BinnedRows
 from manyboost.trees.binning import MAX_BINS, Binning, find_cuts
 from manyboost.trees.growing import GrowthLimits
@@ -353,6 +357,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             numeric, labels, weight = numeric[used], labels[used], weight[used]
         if not going_on:
             self._binning: Binning | None = self._learn_bins(numeric, weight, threads)
+            self._space: Space | None = self._learn_space(numeric, labels, weight)
         rows, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
@@ -381,6 +386,12 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             return None
         return find_cuts(numeric, weight, self._columns.n_categories, self.max_bins, threads.map)
 
+    def _learn_space(self, numeric: Any, labels: NDArray[np.intp], weight: Floats) -> Space | None:
+        if not isinstance(self.estimator, LocalizedSimilarity):
+            return None
+        check_parameters(self.estimator)
+        return space_for(self.estimator, numeric, labels, weight, self._columns.n_categories)
+
     def _in_order(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, settings: Settings, threads: Threads
     ) -> tuple[Rows, NDArray[np.intp], Floats]:
@@ -389,7 +400,9 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         So does, from there on, everything that is drawn or added up.
         """
         rows: Rows
-        if self._binning is None:
+        if self._space is not None:
+            rows = SimilarityRows.of(numeric, labels, self.estimator, self._space)
+        elif self._binning is None:
             rows = PlainRows.of(numeric, labels, self.estimator, self._columns.n_categories > 0)
         else:
             rows = BinnedRows.of(numeric, labels, self._binning, settings, threads)
@@ -447,8 +460,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             return
         if validation is not None and (validation.weight > 0).any():
             columns = np.zeros((len(validation.y), self.forest_.n_columns))
-            for _, column, vectors, leaf in validation.rows.replay(self.forest_):
-                columns[:, column : column + vectors.shape[1]] += vectors[leaf]
+            for _, column, response in validation.rows.replay(self.forest_):
+                columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
             self.temperature_ = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
             return
         found = fit_temperature(self, self.link, task, rows, work, self.n_estimators_)

@@ -99,7 +99,9 @@ def is_class_weight(value: Any) -> bool:
 def is_learner(value: Any) -> bool:
     if value is None:
         return True
-    return not isinstance(value, type) and hasattr(value, "get_params") and bool(is_classifier(value))
+    if isinstance(value, type) or not hasattr(value, "get_params"):
+        return False
+    return bool(getattr(value, "says_numbers", False) or is_classifier(value))
 
 
 def is_list_of_callables(value: Any) -> bool:

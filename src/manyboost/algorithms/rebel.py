@@ -27,6 +27,7 @@ import numpy as np
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import normalised_sigmoid
+from manyboost.maths.number_steps import bound_steps, exact_steps
 from manyboost.maths.rewards import hamming_rewards
 from manyboost.maths.steps import KAPPA, NO_EDGE, half_log_odds
 from manyboost.maths.weights import Weights
@@ -47,6 +48,9 @@ class RebelClassifier(BoostingClassifier):
     ----------
     leaves : {"vector", "shared"}
         A vector of coefficients for each leaf, or leaves that say +1 or -1 with one vector for the tree.
+    line_search : {"exact", "bound"}
+        For learners that answer with a number between -1 and 1, as similarities do: the coefficients of the least loss, or those of the
+        paper's bound of it, which are far too short where the answer is mostly near 0. Trees have exact ones either way.
     stop_when_separated : bool
         End when the loss is below 1/N, at which no training row is mistaken (the paper's rule), or go on: margins, and mostly test
         errors, improve beyond that.
@@ -67,6 +71,7 @@ class RebelClassifier(BoostingClassifier):
     trains_with_costs: ClassVar[bool] = True
 
     leaves: str = choice("vector", "vector", "shared")
+    line_search: str = choice("exact", "exact", "bound")
     n_estimators: int = integer(200, low=1)
     learning_rate: float = number(0.2, low=0, high=1, open_low=True)
     max_depth: int | None = integer(5, low=1, none="no limit")
@@ -84,12 +89,14 @@ class RebelClassifier(BoostingClassifier):
             return hamming_rewards(W.values, task.y)
 
         if self.leaves == "vector":
-            return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
+            return [Problem(for_and_against, exponential(task.K), rewards=rewards, numbers=True)]
         signed = np.column_stack([-W.values, W.values.sum(axis=1)])  # -w y at the other classes ...
         signed[np.arange(len(own)), task.y] = own  # ... and at the true one
         return [Problem(Statistics.of_rows(signed), shared_sign(W.values.sum(axis=0)), for_and_against, rewards=rewards)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
+        if leaves.numbers is not None:
+            return self._step_of_numbers(task, leaves.sums, leaves.numbers)
         total, plus = np.hsplit(leaves.sums, 2)  # (L, K) weight, and weight for the class
         minus = total - plus
         if self.leaves == "vector":
@@ -103,9 +110,15 @@ class RebelClassifier(BoostingClassifier):
         capped = float(half_log_odds(np.array(1 - KAPPA), np.array(KAPPA)))
         return Answer(vectors, size, clipped=size >= capped * (1 - 1e-9))
 
+    def _step_of_numbers(self, task: Task, W: Floats, f: Floats) -> Answer | Refusal:
+        """For a learner that answers with f in [-1, 1] the loss separates over the classes, each of which has its own least value."""
+        a, clipped = exact_steps(f, W, task.y) if self.line_search == "exact" else bound_steps(f, W, task.y)
+        size = float(np.abs(a).max())
+        return Answer(a[None], size, clipped) if size >= NO_EDGE else Refusal("no similarity lowers the loss")
+
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return W.updated(gain.scale(W.values, np.exp(gain.vectors), np.exp(-gain.vectors), task.y))
+        return W.updated(gain.scale_exponentially(W.values, task.y))
 
     def enough(self, task: Task, loss: float) -> str | None:
         separated = self.stop_when_separated and loss < 1 / task.N
