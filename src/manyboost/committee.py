@@ -157,6 +157,9 @@ class PlainRows:
 
     in_order = part
 
+    def agreed(self, task: Task) -> Task:
+        return task
+
     def learner(self, task: Task, settings: Settings, threads: Threads) -> ClassifierLearner:
         return ClassifierLearner(self, task, settings, threads)
 

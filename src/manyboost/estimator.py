@@ -291,18 +291,28 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         with Threads.of(self._n_threads()) as threads:
             self._fit_rows(numeric, labels.y, labels.weight, (X_val, y_val, sample_weight_val), threads, going_on, Rounds(
-                self, self.n_estimators, X, y, {"sample_weight": sample_weight}
+                self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
             ))  # fmt: skip
         return self
+
+    @property
+    def rounds_wanted(self) -> int:
+        """Rounds of boosting at most: ``n_estimators``, or what it stands for where None is allowed."""
+        return self.n_estimators
+
+    @property
+    def shrinkage(self) -> float:
+        """The factor of every step: ``learning_rate``, or what it stands for where None is allowed."""
+        return self.learning_rate
 
     def _n_threads(self) -> int:
         check_parameters(self)  # predict may be called with other parameters than fit
         return max(1, int(effective_n_jobs(self.n_jobs)))
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
-        if self.n_estimators < self.n_estimators_:
+        if self.rounds_wanted < self.n_estimators_:
             raise ValueError(
-                f"warm_start: n_estimators={self.n_estimators} must be at least the {self.n_estimators_} rounds already made; "
+                f"warm_start: n_estimators={self.rounds_wanted} must be at least the {self.n_estimators_} rounds already made; "
                 "use warm_start=False to start anew."
             )
         if not np.array_equal(classes, self.classes_):
@@ -321,7 +331,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 )
 
     def _check_learning_rate(self) -> None:
-        if self.revises and self.learning_rate != 1.0:
+        if self.revises and self.shrinkage != 1.0:
             raise ValueError(
                 f"learning_rate={self.learning_rate} shortens steps, but here every round solves for all coefficients anew; leave it at 1."
             )
@@ -336,8 +346,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             splitter=self.splitter,
         )
         return Settings(
-            n_estimators=self.n_estimators,
-            learning_rate=self.learning_rate,
+            n_estimators=self.rounds_wanted,
+            learning_rate=self.shrinkage,
             limits=limits,
             subsample=self.subsample,
             sampling=self.sampling,

@@ -103,6 +103,7 @@ class Rows(Protocol):
     def keys(self) -> NDArray[np.uint64]: ...  # equal rows of one class have equal keys
     def part(self, rows: NDArray[np.intp]) -> Any: ...
     def in_order(self, order: NDArray[np.intp]) -> Any: ...  # all rows, from now on in this order
+    def agreed(self, task: Task) -> Task: ...  # the task as it is taught, where rows that cannot be told apart are to agree
     def learner(self, task: Task, settings: Settings, threads: Threads) -> Learner: ...
     def no_members(self, n_columns: int) -> Any: ...
     def extended(self, ensemble: Any, grown: Sequence[GrownMember]) -> Any: ...
@@ -201,10 +202,11 @@ def boost(
     earlier : what an earlier fit on the same rows made, to go on from
     after_round : told the number of the round, its history and a way to the members so far; True stops
     """
-    settings, n_columns = work.settings, work.n_columns
+    settings, n_columns, given = work.settings, work.n_columns, task
+    task = rows.agreed(task)
     learner = rows.learner(task, settings, work.threads)
     state = algorithm.start(task)
-    scores = Decisions(task.y, task.weight, n_columns, work.decoder, work.threads)
+    scores = Decisions(given.y, given.weight, n_columns, work.decoder, work.threads)
     watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder, work.threads)
     out = Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY})
     first = 0

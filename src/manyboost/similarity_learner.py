@@ -1,9 +1,10 @@
 """Localized similarities as the weak learner: rows as coordinates, and a comparison for each problem.
 
     Appel and Perona (2017)                          here
-    U, u_n = w_n * y_n / sqrt(N sum_m w_m)           never made; U U' is ``products`` divided by the roots of the classes' totals    (7)
+    U, u_n = w_n * y_n / sqrt(N sum_m w_m)           never made; U U' is ``products`` divided by the roots of the classes' totals    (7),
+                                                     equal rows being one: a weight of two is two rows
     v, the first eigenvector of U' U                 v = U' q with q that of the K x K matrix U U'                                   (8)
-    b_n = sign(v_n)                                  ``v >= 0``, the two groups
+    b_n = sign(v_n)                                  ``v < 0`` and ``v > 0``, the two groups; either of v and -v will do
     f_1, the homogeneous stump                       HOMOGENEOUS                                                      5.2, steps 0 and 3
     f_i, the isolating similarity                    ``_isolator``, tau a quarter of the squared distance to the nearest row    5.2, 2
     steps 4 to 6                                     ``_of_the_paper``
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,16 +29,18 @@ from manyboost.learners.localized_similarity import LocalizedSimilarity
 from manyboost.learners.similarities import Comparison, Similarities, squared_distances
 from manyboost.learners.similarity_kernels import (
     LANES,
-    add_class_products,
+    add_along,
     add_distances,
+    add_products,
     add_responses,
+    add_signed_weights,
     isolator_losses,
-    project,
     screen_pairs,
 )
 from manyboost.learners.similarity_space import Space
-from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows
+from manyboost.loop import Grown, GrownMember, Settings, Threads, counted_rows
 from manyboost.maths.number_steps import binned_steps
+from manyboost.maths.steps import NO_EDGE
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_content, keys_of_numbers
 from manyboost.rows import Response, in_parts
@@ -98,6 +102,20 @@ class SimilarityRows:
 
     in_order = part
 
+    @cached_property
+    def points(self) -> tuple[Rows, Rows]:
+        """A row for each of the different points that rows stand at, in the order of the rows, and each row's point."""
+        _, first, number = np.unique(keys_of_numbers(self.Z, np.zeros(len(self.Z), np.intp)), return_index=True, return_inverse=True)
+        return np.sort(first), np.argsort(np.argsort(first))[number]
+
+    def agreed(self, task: Task) -> Task:
+        if self.estimator.coincident == "keep":
+            return task
+        first, point = self.points
+        votes = np.zeros((len(first), task.K))
+        np.add.at(votes, (point, task.y), task.weight)
+        return replace(task, y=votes.argmax(axis=1)[point])
+
     def learner(self, task: Task, settings: Settings, threads: Threads) -> SimilarityLearner:
         return SimilarityLearner(self, task, settings, threads)
 
@@ -143,13 +161,14 @@ class SimilarityRows:
 
 @dataclass(frozen=True)
 class _Direction:
-    """Where the loss falls: v and h of each row along the first eigenvector, and the sums it was made from."""
+    """Where the loss falls: v and h along the first eigenvector, added up over the rows of each of P points, and the weights' sums."""
 
     W: Floats  # (n, K)
     totals: Floats  # (K,) weight
-    signed: Floats  # (K,) weight for less weight against
-    v: Floats  # (n,)
-    h: Floats  # (n,)
+    signed: Floats  # (P, K) weight for less weight against, of each point
+    differences: Floats  # (K,) the same of all
+    v: Floats  # (P,)
+    h: Floats  # (P,)
 
 
 @dataclass(frozen=True)
@@ -169,17 +188,17 @@ class SimilarityLearner:
         if settings.sampling == "smote":
             raise ValueError("sampling='smote' makes rows up, and a similarity compares with training rows only; use another sampling.")
         n = len(self.Z)
-        # which point each row stands at
-        self.n_points, self.point = _numbered(keys_of_numbers(self.Z, np.zeros(n, np.intp)))
+        self.row_of, self.point = rows.points
+        self.n_points = len(self.row_of)
+        self.weight = np.bincount(self.point, task.weight, self.n_points)
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.hard = self.learner.response == "sign"
 
     @property
     def n_draws(self) -> int:
-        """How often a comparison of no use is sought anew: where chance has no part in it, it would be the same."""
-        drawn = self.settings.subsample < 1.0 or self.settings.sampling != "uniform"
-        return MAX_DRAWS if drawn or self.learner.procedure == "anchors" else 1
+        """Where even an isolator is of no use, so is any other draw."""
+        return 1
 
     def grow_again(self, problem: Problem, *of: int) -> Grown:
         """A comparison for one problem, by the random numbers of (round, problem, draw)."""
@@ -201,27 +220,28 @@ class SimilarityLearner:
     # ---- where the loss falls --------------------------------------------------------------------------------------------------------
 
     def _direction(self, W: Floats) -> _Direction:
-        n, K = W.shape
-        y = self.task.y
-        n_blocks = -(-n // BLOCK)
-        totals, products = np.zeros((n_blocks, K)), np.zeros((n_blocks, K, K))
+        n, K, P = len(W), W.shape[1], self.n_points
+        signed = np.zeros((P, K))
+        add_signed_weights(W, self.task.y, self.point, signed)
+        n_blocks = -(-P // BLOCK)
+        products = np.zeros((n_blocks, K, K))
 
         def add(first: int, last: int) -> None:
             for block in range(first, last):
-                add_class_products(W, y, block * BLOCK, min((block + 1) * BLOCK, n), totals[block], products[block])
+                add_products(signed, block * BLOCK, min((block + 1) * BLOCK, P), products[block])
 
         in_parts(self.threads, n_blocks, add)
-        total = totals.sum(axis=0)
-        unit = np.divide(1.0, np.sqrt(total), out=np.zeros(K), where=total > 0)
+        totals = W.sum(axis=0)
+        unit = np.divide(1.0, np.sqrt(totals), out=np.zeros(K), where=totals > 0)
         q = np.linalg.eigh(products.sum(axis=0) * unit * unit[:, None], UPLO="L")[1][:, -1] * unit
-        q = -q if q[np.abs(q).argmax()] < 0 else q  # either would do; let it be one of them
-        v, h = np.empty(n), np.empty(n)
-        in_parts(self.threads, n_blocks, lambda first, last: project(W, y, q, first * BLOCK, min(last * BLOCK, n), v, h))
-        own = np.bincount(y, W[np.arange(n), y], K)
-        return _Direction(W, total, 2 * own - total, v, h)
+        v, h = np.empty(P), np.empty(n)
+        add_along(signed, q, 0, P, v)
+        add_along(W, q * q, 0, n, h)
+        v[np.abs(v) <= NO_EDGE * np.abs(v).max()] = 0.0  # the rows of a point may cancel but for rounding
+        return _Direction(W, totals, signed, signed.sum(axis=0), v, h if P == n else np.bincount(self.point, h, P))
 
     def _drawn(self, problem: Problem, seed: int) -> NDArray[np.bool_]:
-        """The rows that may be compared with, where the user wants a sample of them."""
+        """The points that may be compared with, where the user wants a sample of the rows."""
         settings, keys = self.settings, self.rows.keys
         if settings.sampling == "weight":
             rows = draw_by_weight(problem.statistics, self.n_drawn, seed)
@@ -230,9 +250,9 @@ class SimilarityLearner:
         elif settings.subsample < 1.0:
             rows = draw_uniformly(keys, settings.subsample, seed)
         else:
-            return np.ones(len(keys), bool)
-        drawn = np.zeros(len(keys), bool)
-        drawn[rows] = True
+            return np.ones(self.n_points, bool)
+        drawn = np.zeros(self.n_points, bool)
+        drawn[self.point[rows]] = True
         return drawn
 
     # ---- candidates ------------------------------------------------------------------------------------------------------------------
@@ -241,13 +261,14 @@ class SimilarityLearner:
         """The candidate of the least loss; the isolator in its hard form where the others do not lower the loss by as much as is proved."""
         before = float(direction.totals.sum())
         candidates = [self._homogeneous(direction)]
-        isolated = self._isolated_row(direction, drawn)
+        point = self._isolated_point(direction, drawn)
+        isolated = int(self.row_of[point])
         if self.n_points > 1:
             if self.learner.mode == "one-point":
                 candidates += self._judged(direction, self._isolators([isolated], self.hard))
             elif self.learner.procedure == "paper":
                 candidates += self._judged(direction, self._isolators([isolated], self.hard))
-                candidates += self._of_the_paper(direction, isolated, drawn)
+                candidates += self._of_the_paper(direction, point, drawn)
             else:
                 pairs = self._screened_pairs(direction, drawn, seed)
                 candidates += self._judged(direction, [*self._isolators([isolated], self.hard), *pairs])
@@ -258,18 +279,17 @@ class SimilarityLearner:
         return best
 
     def _homogeneous(self, direction: _Direction) -> _Candidate:
-        loss = np.sqrt(np.maximum(direction.totals**2 - direction.signed**2, 0.0)).sum()
+        loss = np.sqrt(np.maximum(direction.totals**2 - direction.differences**2, 0.0)).sum()
         return _Candidate(HOMOGENEOUS, 0.0, np.ones(len(self.Z)), float(loss))
 
-    def _isolated_row(self, direction: _Direction, drawn: NDArray[np.bool_]) -> int:
-        """The row to isolate: that of the least loss, or, when pairs are screened along v, that of the largest product with v."""
+    def _isolated_point(self, direction: _Direction, drawn: NDArray[np.bool_]) -> int:
+        """The point to isolate: that of the least loss, or, when pairs are screened along v, that of the largest product with v."""
         if self.learner.procedure == "paper" or self.learner.mode == "one-point":
-            losses, room = np.empty(self.n_points), np.empty((self.n_points, direction.W.shape[1]))
-            isolator_losses(direction.W, self.task.y, self.point, direction.totals, direction.signed, room, losses)
-            worth = -losses[self.point]
+            losses = np.empty(self.n_points)
+            isolator_losses(direction.signed, direction.totals, direction.differences, losses)
+            worth = -losses
         else:
-            along = np.bincount(self.point, direction.v, self.n_points)
-            worth = np.abs(2 * along - along.sum())[self.point]
+            worth = np.abs(2 * direction.v - direction.v.sum())
         return int(np.where(drawn, worth, -np.inf).argmax())
 
     def _isolators(self, rows: Sequence[int], hard: bool) -> list[Comparison]:
@@ -309,21 +329,18 @@ class SimilarityLearner:
         """The pairs of anchors and partners of the largest Newton gain."""
         learner, v = self.learner, direction.v
         heavy = np.where(drawn, np.abs(v), 0.0)
-        numbers = uniform_of_keys(seed, np.arange(learner.n_anchors + 2 * learner.n_partners + 1, dtype=np.uint64))
+        numbers = uniform_of_keys(seed, np.arange(learner.n_anchors + learner.n_partners + 1, dtype=np.uint64))
         anchors = np.append(int(heavy.argmax()), _drawn_by(heavy, numbers[1 : learner.n_anchors]))
-        weight = np.where(drawn, self.task.weight, 0.0)
-        ends = learner.n_anchors, learner.n_anchors + learner.n_partners
-        partners = [
-            _drawn_by(np.where(v < 0, weight, 0.0), numbers[ends[0] : ends[1]]),
-            _drawn_by(np.where(v < 0, 0.0, weight), numbers[ends[1] : -1]),
-        ]
+        weight = np.where(drawn, self.weight, 0.0)
+        # the same numbers for both groups, since -q would do as well as q
+        partners = [_drawn_by(np.where(group, weight, 0.0), numbers[learner.n_anchors : -1]) for group in (v < 0, v > 0)]
         if not (len(partners[0]) and len(partners[1])):
             return []
-        rows = np.concatenate([anchors, *partners])
+        rows = self.row_of[np.concatenate([anchors, *partners])]
         points = self.Z[rows]
         below, above = np.arange(len(partners[0])) + len(anchors), np.arange(len(partners[1])) + len(anchors) + len(partners[0])
         first = np.repeat(np.arange(len(anchors)), len(below))
-        second = np.concatenate([above if v[row] < 0 else below for row in anchors])
+        second = np.concatenate([above if v[point] < 0 else below for point in anchors])
         e = squared_distances(points[: len(anchors)], points)[first, second] / 4
         sample, sign, h = self._sample(direction, numbers[-1])
         distance = np.ascontiguousarray(squared_distances(sample, points).T)
@@ -334,38 +351,35 @@ class SimilarityLearner:
         return [Comparison(i, j, 0.0, self.hard) for i, j in found]
 
     def _sample(self, direction: _Direction, number: float) -> tuple[Floats, Floats, Floats]:
-        """Rows to screen pairs on, by their coordinates, with v and h of each: all, or some drawn evenly along the sum of |v|."""
-        n, v, h = len(self.Z), direction.v, direction.h
+        """Points to screen pairs on, by their coordinates, with v and h of each: all, or some drawn evenly along the sum of |v|."""
+        n, v, h = self.n_points, direction.v, direction.h
         wanted = -(-min(self.learner.n_screened, n) // LANES) * LANES
         if n <= self.learner.n_screened:
             padding = (0, wanted - n)
-            return np.pad(self.Z, (padding, (0, 0))), np.pad(v, padding), np.pad(h, padding)
+            return np.pad(self.Z[self.row_of], (padding, (0, 0))), np.pad(v, padding), np.pad(h, padding)
         heavy = np.abs(v)
-        rows = _drawn_by(heavy, (np.arange(wanted) + number) / wanted)
-        return self.Z[rows], np.sign(v[rows]), h[rows] / heavy[rows]
+        points = _drawn_by(heavy, (np.arange(wanted) + number) / wanted)
+        return self.Z[self.row_of[points]], np.sign(v[points]), h[points] / heavy[points]
 
-    def _of_the_paper(self, direction: _Direction, isolated: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
+    def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
         """Procedure 5.2, steps 4 to 6: the isolated row against its nearest opposite rows, and whatever is near these left out."""
-        opposite = (direction.v < 0) != (direction.v[isolated] < 0)
-        to_first = self._distances(np.array([isolated]))[:, 0]
+        opposite = direction.v * direction.v[point] < 0
+        Z, i = self.Z[self.row_of], int(self.row_of[point])
+        to_first = squared_distances(Z, Z[[point]])[:, 0]
         alive = opposite & drawn & (to_first > 0)
         found: list[_Candidate] = []
         while alive.any() and len(found) != self.learner.max_candidates:
-            j = int(np.where(alive, to_first, np.inf).argmin())
-            found += self._judged(direction, [Comparison(isolated, j, 0.0, self.hard)])
-            answer = Compared(Comparison(isolated, j, 0.0, False), self.Z[[isolated, j]], float(to_first[j]) / 4).answer(self.Z)
-            alive &= answer > answer[j] / 2
-            alive[j] = False
+            nearest = int(np.where(alive, to_first, np.inf).argmin())
+            pair = Comparison(i, int(self.row_of[nearest]), 0.0, self.hard)
+            found += self._judged(direction, [pair])
+            answer = Compared(pair._replace(hard=False), Z[[point, nearest]], float(to_first[nearest]) / 4).answer(Z)
+            alive &= answer > answer[nearest] / 2
+            alive[nearest] = False
         return found
 
 
-def _numbered(keys: NDArray[np.uint64]) -> tuple[int, NDArray[np.intp]]:
-    distinct, number = np.unique(keys, return_inverse=True)
-    return len(distinct), number
-
-
 def _drawn_by(weight: Floats, numbers: Floats) -> Rows:
-    """A row for each number in [0, 1): the place where the sum of the weights passes that share of it. None without weight."""
+    """A place for each number in [0, 1): there the sum of the weights passes that share of it. None without weight."""
     below = np.cumsum(weight)
     if not below[-1] > 0:
         return np.empty(0, np.intp)

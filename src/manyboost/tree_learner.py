@@ -43,6 +43,9 @@ class BinnedRows:
         rows = self.part(order)
         return replace(rows, table=share_columns(rows.table))
 
+    def agreed(self, task: Task) -> Task:
+        return task
+
     def learner(self, task: Task, settings: Settings, threads: Threads) -> TreeLearner:
         return TreeLearner(self, task, settings, threads)
 

@@ -112,53 +112,45 @@ def screen_pairs(distance, first, second, e, v, h, hard, gain):
 
 
 @compiled
-def add_class_products(W, y, begin, end, totals, products):
-    """``sum_n W_nk`` and ``sum_n Y_nk W_nk Y_nl W_nl`` of rows ``begin`` to ``end``, Y = +1 at the row's class and -1 elsewhere."""
-    K = W.shape[1]
-    u = np.empty(K)
+def add_signed_weights(W, y, point, out):
+    """Add ``Y_nk W_nk``, Y = +1 at the row's class and -1 elsewhere, to the row's point: (points, K)."""
+    for i in range(y.size):
+        row = out[point[i]]
+        own = W[i, y[i]]
+        for k in range(W.shape[1]):
+            row[k] -= W[i, k]
+        row[y[i]] += 2.0 * own
+
+
+@compiled
+def add_products(signed, begin, end, out):
+    """Add ``u_k u_m``, m up to k, of the rows ``begin`` to ``end``: the lower half of (K, K)."""
     for i in range(begin, end):
-        for k in range(K):
-            u[k] = -W[i, k]
-            totals[k] += W[i, k]
-        u[y[i]] = W[i, y[i]]
-        for k in range(K):
+        u = signed[i]
+        for k in range(u.size):
             a = u[k]
-            row = products[k]
+            row = out[k]
             for m in range(k + 1):
                 row[m] += a * u[m]
 
 
 @compiled
-def project(W, y, direction, begin, end, v, h):
-    """``v_n = sum_k Y_nk W_nk q_k`` and ``h_n = sum_k W_nk q_k^2`` of rows ``begin`` to ``end`` along the direction q."""
+def add_along(values, direction, begin, end, out):
+    """``values @ direction`` of rows ``begin`` to ``end``."""
     for i in range(begin, end):
-        first, second = 0.0, 0.0
+        total = 0.0
         for k in range(direction.size):
-            part = W[i, k] * direction[k]
-            first += part
-            second += part * direction[k]
-        own = y[i]
-        v[i] = 2.0 * W[i, own] * direction[own] - first
-        h[i] = second
+            total += values[i, k] * direction[k]
+        out[i] = total
 
 
 @compiled
-def isolator_losses(W, y, point, totals, signed, group, losses):
-    """The loss after the best step along +1 at one point and -1 elsewhere, of every point: ``sum_k sqrt(S_k^2 - D_k^2)``.
-
-    ``signed`` is ``sum_n Y_nk W_nk``; ``group`` (points, K) is room for the same sum over the rows of each point.
-    """
-    K = W.shape[1]
-    group[:] = 0.0
-    for i in range(y.size):
-        row = group[point[i]]
-        for k in range(K):
-            row[k] -= W[i, k]
-        row[y[i]] += 2.0 * W[i, y[i]]
-    for g in range(group.shape[0]):
+def isolator_losses(signed, totals, differences, losses):
+    """The loss after the best step along +1 at one point and -1 elsewhere, of every point: ``sum_k sqrt(S_k^2 - D_k^2)``."""
+    for g in range(signed.shape[0]):
         loss = 0.0
-        for k in range(K):
-            apart = 2.0 * group[g, k] - signed[k]
+        for k in range(totals.size):
+            apart = 2.0 * signed[g, k] - differences[k]
             loss += np.sqrt(max(totals[k] * totals[k] - apart * apart, 0.0))
         losses[g] = loss
 
