@@ -20,6 +20,8 @@ from manyboost.columns import Columns, read_columns
 from manyboost.committee import Committee, PlainRows
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
 from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.similarities import Similarities
+from manyboost.learners.similarity_explanation import Explanation, explain_row
 from manyboost.learners.similarity_space import Space
 from manyboost.loop import Boosted, Ensemble, Rows, Settings, Threads, Validation, Work, best_round, boost
 from manyboost.maths.links import best_temperature
@@ -521,6 +523,47 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _labels(self, columns: Floats) -> NDArray[Any]:
         return np.asarray(self.classes_[self._scores(columns).argmax(axis=1)])
+
+    def explain(self, X: Any) -> Explanation:
+        """Why a model of similarities decides as it does for one row.
+
+        Parameters
+        ----------
+        X : one row: a table of one row, or its values
+
+        Returns
+        -------
+        Explanation
+            The training examples that the row was compared with and what each comparison adds; ``print`` it, or ask its ``why``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from manyboost import RebelClassifier
+        >>> from manyboost.learners import LocalizedSimilarity
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RebelClassifier(estimator=LocalizedSimilarity(), random_state=0).fit(X, y)
+        >>> print(model.explain(X[100]))
+        Predicted: 2 (probability ...).
+        2 and not 1: the scores differ by ...
+        """
+        check_is_fitted(self)
+        if not isinstance(self.forest_, Similarities):
+            raise TypeError(
+                "explain shows the training examples that a row is compared with, and this model has none; "
+                "fit RebelClassifier(estimator=LocalizedSimilarity())."
+            )
+        if np.ndim(X) == 1 and not hasattr(X, "columns"):
+            X = np.asarray(X)[None]
+        numeric = self._read(X)
+        if numeric.shape[0] != 1:
+            raise ValueError(f"explain takes one row, not {numeric.shape[0]}; give X[[i]] for row i.")
+        columns = self.forest_.columns(numeric)
+        decoder = np.eye(len(self.classes_)) if self._decoder is None else self._decoder
+        scores, probability = self._scores(columns)[0], self._probability(columns)[0]
+        return explain_row(
+            self.forest_, numeric, decoder, self.classes_.tolist(), scores, probability, self._columns.decoded
+        )  # fmt: skip
 
     def _staged(self, X: Any) -> Iterator[Floats]:
         check_is_fitted(self)

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from manyboost.learners.similarity_kernels import mix_coordinates
 
 Floats = NDArray[np.float64]
+METRICS = ("standard", "within", "none")
 FARTHEST = 1e100  # of a coordinate: its square is finite
 BLOCK = 1 << 20  # numbers transformed at a time
 
