@@ -21,8 +21,8 @@ The format, version 1 for trees and version 2 for similarities. All numbers are 
     feature_names     of the columns, or null
     temperature, seed, stop_reason
     sizes             how long the arrays are
-    learner, metric   version 2 only: the parameters of :class:`~manyboost.learners.LocalizedSimilarity`, and the metric it used. The examples
-                      are stored as they are, but not where they stood in the table, which is no part of what was learnt
+    learner, metric   version 2 only: the parameters of :class:`~manyboost.learners.LocalizedSimilarity`, and the metric it used. The
+                      examples are stored as they are, but not where they stood in the table, which is no part of what was learnt
 
 Only what cannot be worked out is stored: thresholds follow from cuts and bins, the places of leaves from the order of the nodes. Times are
 not stored. So two models that were learnt alike are the same bytes, and the digest names the model, not the machine or the day.
@@ -263,7 +263,7 @@ def _check_reads_back(model: Any, data: bytes) -> None:
 def _same_nodes(forest: Forest, other: Forest) -> bool:
     """Of trees a file holds only what the rest follows from."""
     pairs = ((forest.nodes, other.nodes), (forest.members, other.members))
-    return all(np.array_equal(mine[field], its[field]) for mine, its in pairs for field in mine.dtype.names)
+    return all(np.array_equal(mine[field], its[field]) for mine, its in pairs for field in mine.dtype.names or ())
 
 
 def _write(data: bytes, target: str) -> None:

@@ -378,17 +378,28 @@ def read_similarities(manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[
     require(((used >= -1) & (used < len(points))).all(), "a member compares with an example that does not exist")
     require(((second < 0) | ((first >= 0) & (first != second))).all(), "a member does not compare with two different examples")
     used = used[used >= 0]
-    require(np.array_equal(used[np.sort(np.unique(used, return_index=True)[1])], np.arange(len(points))), "examples are not in order of use")
+    in_order = used[np.sort(np.unique(used, return_index=True)[1])]
+    require(np.array_equal(in_order, np.arange(len(points))), "the examples do not stand in the order of their first use")
     require(np.where((first >= 0) & (second < 0), (tau > 0) & (tau < MAX_SCORE), tau == 0).all(), "a member's tau is not what it must be")
     require((hard <= 1).all(), "a member is neither hard nor not")
     require(((column >= 0) & (column + vectors.shape[1] <= n_columns)).all(), "a member adds to columns that do not exist")
     require(vectors.shape[1] > 0 and np.isfinite(vectors).all(), "a member's vector is not finite")
     steps = np.diff(round_, prepend=-1)
     require((steps[:1] == 1).all() and ((steps == 0) | (steps == 1)).all(), "the rounds are not numbered 0, 1, 2, ...")
-    ints = (array.astype(np.int32) for array in (label, first, second, column, round_))
-    label, first, second, column, round_ = ints
-    row = np.full(len(points), -1, np.int64)
-    return Similarities(space, points, label, row, first, second, tau, hard.astype(bool), column, round_, vectors, n_columns)
+    return Similarities(
+        space=space,
+        points=points,
+        label=label.astype(np.int32),
+        row=np.full(len(points), -1, np.int64),
+        first=first.astype(np.int32),
+        second=second.astype(np.int32),
+        tau=tau,
+        hard=hard.astype(bool),
+        column=column.astype(np.int32),
+        round=round_.astype(np.int32),
+        vectors=vectors,
+        n_columns=n_columns,
+    )
 
 
 def _read_space(metric: Any, arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Space:

@@ -93,9 +93,7 @@ class SimilarityRows:
 
     @classmethod
     def of(cls, numeric: Any, labels: NDArray[np.intp], estimator: LocalizedSimilarity, space: Space) -> SimilarityRows:
-        return cls(
-            space.coordinates(numeric), keys_of_numbers(numeric, labels), labels, np.arange(len(labels)), numeric, space, estimator
-        )
+        return cls(space.coordinates(numeric), keys_of_numbers(numeric, labels), labels, np.arange(len(labels)), numeric, space, estimator)
 
     def part(self, rows: Rows) -> SimilarityRows:
         return replace(self, Z=self.Z[rows], keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
@@ -238,7 +236,7 @@ class SimilarityLearner:
         add_along(signed, q, 0, P, v)
         add_along(W, q * q, 0, n, h)
         v[np.abs(v) <= NO_EDGE * np.abs(v).max()] = 0.0  # the rows of a point may cancel but for rounding
-        return _Direction(W, totals, signed, signed.sum(axis=0), v, h if P == n else np.bincount(self.point, h, P))
+        return _Direction(W, totals, signed, signed.sum(axis=0), v, h if n == P else np.bincount(self.point, h, P).astype(np.float64))
 
     def _drawn(self, problem: Problem, seed: int) -> NDArray[np.bool_]:
         """The points that may be compared with, where the user wants a sample of the rows."""
@@ -383,4 +381,4 @@ def _drawn_by(weight: Floats, numbers: Floats) -> Rows:
     below = np.cumsum(weight)
     if not below[-1] > 0:
         return np.empty(0, np.intp)
-    return np.minimum(np.searchsorted(below, numbers * below[-1], side="right"), int(np.flatnonzero(weight)[-1]))
+    return np.asarray(np.minimum(np.searchsorted(below, numbers * below[-1], side="right"), int(np.flatnonzero(weight)[-1])))

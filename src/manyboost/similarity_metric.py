@@ -1,12 +1,14 @@
 """Which metric similarities use: the one asked for, or the one that held-out neighbours speak for.
 
 The training loss would choose wrongly, and a fit for each metric would cost much. So rows are classified by their nearest neighbours among
-the rows of other folds, in the coordinates that those rows give. Another metric takes the place of the standard one only if the rows that it
-alone gets right outnumber those that only the standard one gets right by more than chance would (a sign test): few rows never do.
+the rows of other folds, in the coordinates that those rows give. Another metric takes the place of the standard one only if the rows that
+it alone gets right outnumber those that only the standard one gets right by more than chance would (a sign test): few rows never do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from manyboost.learners.localized_similarity import LocalizedSimilarity
 from manyboost.learners.similarities import squared_distances
-from manyboost.learners.similarity_space import Space, learn_space
+from manyboost.learners.similarity_space import METRICS, Space, learn_space
 from manyboost.protocol import Floats, Task
 from manyboost.row_keys import keys_of_numbers
 from manyboost.validation import folds_of_rows
@@ -41,10 +43,8 @@ def space_for(
     metric = learner.metric
     if metric == "auto":
         judged = np.arange(min(N_JUDGED, len(order)))  # the order of keys is as good as a random one
-        right = {
-            name: _right_by_neighbours(numeric[order[judged]], task.part(judged), keys[order[judged]], lambda rows, name=name: space(name, rows))
-            for name in ("standard", "within", "none")
-        }
+        X, part, some_keys = numeric[order[judged]], task.part(judged), keys[order[judged]]
+        right = {name: _right_by_neighbours(X, part, some_keys, partial(space, name)) for name in METRICS}
         metric = _clearly_best(right, task.weight[judged])
     return space(metric, np.arange(len(order)))
 
@@ -60,7 +60,7 @@ def _clearly_best(right: dict[str, NDArray[np.bool_]], weight: Floats) -> str:
     return best
 
 
-def _right_by_neighbours(X: Any, task: Task, keys: NDArray[np.uint64], space: Any) -> NDArray[np.bool_]:
+def _right_by_neighbours(X: Any, task: Task, keys: NDArray[np.uint64], space: Callable[[NDArray[np.intp]], Space]) -> NDArray[np.bool_]:
     """Which rows are classified rightly by their nearest neighbours among the rows of other folds; rows of no fold are not asked."""
     fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
     right = np.zeros(len(task.y), bool)

@@ -53,8 +53,8 @@ class LocalizedSimilarity(BaseEstimator):
 
     Notes
     -----
-    Categories are one-hot coordinates, scaled so that two random rows are as far apart in expectation as in a standardised number. A missing
-    number stands at the column's mean, a missing category at the mean of the coordinates.
+    Categories are one-hot coordinates, scaled so that two random rows are as far apart in expectation as in a standardised number. A
+    missing number stands at the column's mean, a missing category at the mean of the coordinates.
 
     References
     ----------
@@ -81,6 +81,6 @@ class LocalizedSimilarity(BaseEstimator):
     feature_weights: Any = checked(None, 'None, "relevance" or a list of non-negative factors, one for each column', _is_weights)
     n_anchors: int = integer(10, low=1)
     n_partners: int = integer(20, low=1)
-    n_finalists: int = integer(4, low=1)
-    n_screened: int = integer(1024, low=8)
+    n_finalists: int = integer(2, low=1)
+    n_screened: int = integer(512, low=8)
     max_candidates: int | None = integer(None, low=1, none="no limit")

@@ -172,6 +172,7 @@ def explain_row(
     ]
     answers = np.array([float(answer[0]) for answer in members.answers(row)])
     width = members.vectors.shape[1]
+    votes = np.stack([f * a @ decoder[at : at + width] for f, a, at in zip(answers, members.vectors, members.column, strict=True)])
     groups: dict[tuple[int, int], list[int]] = {}
     for t, pair in enumerate(zip(members.first.tolist(), members.second.tolist(), strict=True)):
         groups.setdefault(pair, []).append(t)
@@ -181,7 +182,7 @@ def explain_row(
             examples[second] if second >= 0 else None,
             float(np.mean(answers[of])),
             tuple(of),
-            sum((answers[t] * members.vectors[t] @ decoder[members.column[t] : members.column[t] + width] for t in of), np.zeros(len(classes))),
+            votes[of].sum(axis=0),
         )
         for (first, second), of in groups.items()
     ]

@@ -1,8 +1,8 @@
 """Kernels of localized similarities: distances, responses, and how much a response tells of the weights.
 
-With squared distances D_i, D_j of a row to the points i and j, and e = |d|^2 a quarter of theirs to each other, Appel and Perona's two-point
-similarity needs nothing else: <d, x - m> = (D_j - D_i) / 4 and |x - m|^2 = (D_i + D_j) / 2 - e. In units of e and with a factor that makes
-its largest value one it is
+With squared distances D_i, D_j of a row to the points i and j, and e = |d|^2 a quarter of theirs to each other, the two-point similarity
+of Appel and Perona needs nothing else: <d, x - m> = (D_j - D_i) / 4 and |x - m|^2 = (D_i + D_j) / 2 - e. In units of e and with a factor
+that makes its largest value one it is
 
     f = PEAK / 4 (v - u) / (4 + s^2),    u = D_i / e,  v = D_j / e,  s = (u + v) / 2 - 1.
 

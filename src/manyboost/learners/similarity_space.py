@@ -22,8 +22,8 @@ BLOCK = 1 << 20  # numbers transformed at a time
 class Space:
     """How rows become coordinates.
 
-    A numeric column gives one coordinate, ``(x / 2^exponent - centre) * scale``; a column of n categories gives n, ``scale`` at its category
-    less their mean. Columns of scale zero give none. ``matrix`` then mixes all coordinates; without columns it does nothing.
+    A numeric column gives one coordinate, ``(x / 2^exponent - centre) * scale``; a column of n categories gives n, ``scale`` at its
+    category less their mean. Columns of scale zero give none. ``matrix`` then mixes all coordinates; an empty one does nothing.
 
     Attributes
     ----------
@@ -135,9 +135,7 @@ def learn_space(
                 f"it has the shape {factors.shape}."
             )
         scale *= np.sqrt(factors / factors.max())
-    space = Space(
-        metric, exponent, centre, scale, n_categories.astype(np.int32), np.concatenate([np.empty(0), *shares]), np.empty((0, 0))
-    )
+    space = Space(metric, exponent, centre, scale, n_categories.astype(np.int32), np.concatenate([np.empty(0), *shares]), np.empty((0, 0)))
     if metric != "within":
         return space
     matrix = _whitening(space.coordinates(X), y, weight, n_counted)
