@@ -27,8 +27,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import manyboost
 from manyboost import AdaBoostHMClassifier, AdaBoostM2Classifier, AdaBoostMHClassifier, PIBoostClassifier, SAMMEClassifier
-from manyboost.committee import _keys_of
 from manyboost.maths.rewards import rewards_of
+from manyboost.row_keys import keys_of_numbers
 
 X, Y = load_iris(return_X_y=True)
 STUMP = DecisionTreeClassifier(max_depth=1)
@@ -243,8 +243,8 @@ def test_bylanders_transformation_keeps_differences_of_cost() -> None:
 
 def test_keys_know_zeros_signs_and_holes() -> None:
     rows = np.array([[0.0, 1.0, np.nan], [-0.0, 1.0, np.nan], [1.0, 0.0, np.nan], [0.0, 1.0, 0.0]])
-    keys = _keys_of(rows, np.zeros(4, np.intp))
+    keys = keys_of_numbers(rows, np.zeros(4, np.intp))
     assert keys[0] == keys[1]
     assert len(set(keys.tolist())) == 3
-    assert_array_equal(_keys_of(sparse.csr_array(rows), np.zeros(4, np.intp)), keys)
-    assert (_keys_of(rows, np.ones(4, np.intp)) != keys).all()
+    assert_array_equal(keys_of_numbers(sparse.csr_array(rows), np.zeros(4, np.intp)), keys)
+    assert (keys_of_numbers(rows, np.ones(4, np.intp)) != keys).all()

@@ -138,7 +138,7 @@ class QueryByCommitteeClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         made = model.n_estimators_ if model is not None else 0
         n_rounds = made + self.rounds
         if last:
-            n_rounds = max(n_rounds, self.classifier.n_estimators)
+            n_rounds = max(n_rounds, self.classifier.rounds_wanted)
         new_class = model is not None and not np.isin(known, model.classes_).all()
         if model is None or new_class or not self.go_on or model._ended_by_itself():
             model = clone(self.classifier).set_params(warm_start=True)

@@ -58,10 +58,10 @@ def fit_temperature(
         boosted = boost(algorithm, task.part(inside), rows.part(inside), shorter)
         columns = np.zeros((len(outside), work.n_columns))
         stages = [columns] * len(lengths)  # a run that ended early has its last scores at every later stage
-        for round_, column, vectors, leaf in rows.part(outside).replay(boosted.ensemble):
+        for round_, column, response in rows.part(outside).replay(boosted.ensemble):
             if round_ == lengths[0] and stages[0] is columns and len(lengths) > 1:
                 stages[0] = columns.copy()
-            columns[:, column : column + vectors.shape[1]] += vectors[leaf]
+            columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
         return [(stage, task.y[outside], task.weight[outside]) for stage in stages], boosted.ensemble.n_rounds
 
     pilots, pilot_rounds = zip(*(pilot(held) for held in range(n_pilots)), strict=True)

@@ -12,6 +12,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def check_algorithm(estimator: BoostingClassifier) -> None:
 
 def run_check(check: Callable[[Any], None], estimator: BoostingClassifier) -> None:
     """Run one check on a copy of an estimator."""
-    copy = clone(estimator).set_params(n_estimators=min(N_ROUNDS, estimator.n_estimators), random_state=0)
+    copy = clone(estimator).set_params(n_estimators=min(N_ROUNDS, estimator.rounds_wanted), random_state=0)
     try:
         check(copy)
     except AssertionError as error:
@@ -77,15 +78,21 @@ def threads_for_small_tables() -> Iterator[None]:
 
 def digest(model: Any) -> str:
     """A hash of all that was learnt and of the history but its times; unlike a model file's it is of any algorithm and of no parameter."""
-    forest, binning = model.forest_, model._binning
     parts: list[Any] = [model.classes_.tolist(), model.stop_reason_, model.temperature_, model.class_prior_, model._decoder]
     parts += [model.history_[name] for name in HISTORY if name != "seconds"]
-    parts += [binning.cuts, binning.offset, binning.n_categories, forest.masks, forest.values, forest.n_columns]
-    parts += [table[name] for table in (forest.nodes, forest.members) for name in table.dtype.names]
+    parts += _parts(model._binning) + _parts(model.forest_)
     out = hashlib.sha256()
     for part in parts:
         out.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
     return out.hexdigest()
+
+
+def _parts(whole: Any) -> list[Any]:
+    """The fields of a dataclass, those of its own fields and of structured arrays one by one; but not which row of a table was which."""
+    if not is_dataclass(whole):
+        names = getattr(getattr(whole, "dtype", None), "names", None)
+        return [whole[name] for name in names] if names else [whole]
+    return [part for field in fields(whole) if field.name != "row" for part in _parts(getattr(whole, field.name))]
 
 
 def _expect(holds: Any, otherwise: str) -> None:

@@ -32,6 +32,16 @@ class Columns:
     def n_categories(self) -> NDArray[np.int32]:
         return np.array([0 if known is None else max(len(known), 1) for known in self.categories], np.int32)
 
+    def decoded(self, numbers: NDArray[np.float64]) -> list[tuple[Any, ...]]:
+        """Rows as they were given: categories by name, and None where one is missing."""
+
+        def value(number: float, known: tuple[Any, ...] | None) -> Any:
+            if known is None:
+                return number
+            return None if np.isnan(number) else known[int(number)]
+
+        return [tuple(value(float(number), known) for number, known in zip(row, self.categories, strict=True)) for row in numbers]
+
 
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "__getitem__") and not isinstance(X, np.ndarray)

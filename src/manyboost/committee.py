@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.protocol import Floats, Leaves, Problem, Task
-from manyboost.rows import mixed
+from manyboost.row_keys import keys_of_numbers
+from manyboost.rows import Response, mixed
 from manyboost.synthetic import Pool, made_up_rows
-from manyboost.trees.random_numbers import seed_of, words_of
+from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.trees.statistics import Statistics
 
@@ -57,11 +57,11 @@ class Fitted:
             out[:, self.fitted.classes_] = self.fitted.predict_proba(X)
         return out
 
-    def respond(self, X: Any, vectors: Floats) -> tuple[Floats, NDArray[np.int32]]:
-        """What the rows add: ``vectors[leaf]``."""
+    def respond(self, X: Any, vectors: Floats) -> Response:
+        """What the rows add."""
         if self.says_shares:
-            return mixed(self.shares(X), vectors), np.arange(X.shape[0], dtype=np.int32)
-        return vectors, self.labels(X)
+            return Response(mixed(self.shares(X), vectors), np.arange(X.shape[0], dtype=np.int32))
+        return Response(vectors, self.labels(X))
 
 
 @dataclass(frozen=True)
@@ -96,27 +96,27 @@ class Committee:
     def first_rounds(self, n_rounds: int) -> Committee:
         return Committee(tuple(one for one in self.members if one.round < n_rounds), self.n_columns)
 
-    def replay(self, X: Any) -> Iterator[tuple[int, int, Floats, NDArray[np.int32]]]:
-        """For each member its round, its first column, and what the rows of X add: ``vectors[leaf]``."""
+    def replay(self, X: Any) -> Iterator[tuple[int, int, Response]]:
+        """For each member its round, its first column, and what the rows of X add."""
         for one in self.members:
-            yield one.round, one.column, *one.member.respond(X, one.vectors)
+            yield one.round, one.column, one.member.respond(X, one.vectors)
 
     def columns(self, X: Any, each: Callable[..., Iterable[Any]] = map) -> Floats:
         """The sum of all members for each row, (n, C); ``each`` may be a thread pool's map."""
         columns = np.zeros((X.shape[0], self.n_columns))
-        for one, (vectors, leaf) in zip(self.members, each(lambda one: one.member.respond(X, one.vectors), self.members), strict=True):
-            columns[:, one.column : one.column + vectors.shape[1]] += vectors[leaf]
+        for one, response in zip(self.members, each(lambda one: one.member.respond(X, one.vectors), self.members), strict=True):
+            columns[:, one.column : one.column + response.vectors.shape[1]] += response.at_rows()
         return columns
 
     def staged_columns(self, X: Any) -> Iterator[Floats]:
         """The same sum after each round; the array is one and the same."""
         columns = np.zeros((X.shape[0], self.n_columns))
         at = 0
-        for round_, column, vectors, leaf in self.replay(X):
+        for round_, column, response in self.replay(X):
             if round_ > at:
                 yield columns
                 at = round_
-            columns[:, column : column + vectors.shape[1]] += vectors[leaf]
+            columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
         if self.members:
             yield columns
 
@@ -150,12 +150,15 @@ class PlainRows:
     @classmethod
     def of(cls, numeric: Any, labels: NDArray[np.intp], estimator: Any, categorical: NDArray[np.bool_]) -> PlainRows:
         X = numeric.astype(np.float64, copy=False)
-        return cls(X, _keys_of(X, labels), estimator, categorical)
+        return cls(X, keys_of_numbers(X, labels), estimator, categorical)
 
     def part(self, rows: NDArray[np.intp]) -> PlainRows:
         return PlainRows(self.X[rows], self.keys[rows], self.estimator, self.categorical)
 
     in_order = part
+
+    def agreed(self, task: Task) -> Task:
+        return task
 
     def learner(self, task: Task, settings: Settings, threads: Threads) -> ClassifierLearner:
         return ClassifierLearner(self, task, settings, threads)
@@ -166,10 +169,10 @@ class PlainRows:
     def extended(self, committee: Committee, grown: Sequence[GrownMember]) -> Committee:
         return Committee(committee.members + tuple(CommitteeMember(*one) for one in grown), committee.n_columns)
 
-    def respond(self, member: Fitted, vectors: Floats) -> tuple[Floats, NDArray[np.int32]]:
+    def respond(self, member: Fitted, vectors: Floats) -> Response:
         return member.respond(self.X, vectors)
 
-    def replay(self, committee: Committee) -> Iterator[tuple[int, int, Floats, NDArray[np.int32]]]:
+    def replay(self, committee: Committee) -> Iterator[tuple[int, int, Response]]:
         return committee.replay(self.X)
 
 
@@ -285,16 +288,3 @@ def _with_pool(
     entry = np.arange(len(which)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[which]
     of_pool = weight[entry] * pool.copies[which]
     return np.concatenate([index, n + which]), np.concatenate([label, label[entry]]), np.concatenate([weight, of_pool])
-
-
-def _keys_of(X: Any, labels: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """A 64-bit key of each row's entries and label, whatever the order of the rows and however zeros are stored."""
-    entries = sparse.coo_array(X) if sparse.issparse(X) else None
-    row, column = (entries.row, entries.col) if entries is not None else np.nonzero((X != 0) | np.isnan(X))
-    values = entries.data if entries is not None else X[row, column]
-    used = (values != 0) | np.isnan(values)
-    bits = np.where(np.isnan(values), np.nan, values).astype(np.float64)[used].view(np.uint64)
-    words = words_of(bits ^ words_of(column[used].astype(np.uint64)))
-    keys = words_of(labels.astype(np.uint64) + np.uint64(2**63))
-    np.add.at(keys, row[used], words)  # wraps around, so the order does not matter
-    return keys

@@ -19,6 +19,10 @@ from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, read_columns
 from manyboost.committee import Committee, PlainRows
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
+from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.similarities import Similarities
+from manyboost.learners.similarity_explanation import Explanation, explain_row
+from manyboost.learners.similarity_space import Space
 from manyboost.loop import Boosted, Ensemble, Rows, Settings, Threads, Validation, Work, best_round, boost
 from manyboost.maths.links import best_temperature
 from manyboost.parameters import (
@@ -39,6 +43,8 @@ from manyboost.parameters import (
 )
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
+from manyboost.similarity_learner import SimilarityRows
+from manyboost.similarity_metric import space_for
 from manyboost.tree_learner import BinnedRows
 from manyboost.trees.binning import MAX_BINS, Binning, find_cuts
 from manyboost.trees.growing import GrowthLimits
@@ -287,18 +293,28 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         with Threads.of(self._n_threads()) as threads:
             self._fit_rows(numeric, labels.y, labels.weight, (X_val, y_val, sample_weight_val), threads, going_on, Rounds(
-                self, self.n_estimators, X, y, {"sample_weight": sample_weight}
+                self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
             ))  # fmt: skip
         return self
+
+    @property
+    def rounds_wanted(self) -> int:
+        """Rounds of boosting at most: ``n_estimators``, or what it stands for where None is allowed."""
+        return self.n_estimators
+
+    @property
+    def shrinkage(self) -> float:
+        """The factor of every step: ``learning_rate``, or what it stands for where None is allowed."""
+        return self.learning_rate
 
     def _n_threads(self) -> int:
         check_parameters(self)  # predict may be called with other parameters than fit
         return max(1, int(effective_n_jobs(self.n_jobs)))
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
-        if self.n_estimators < self.n_estimators_:
+        if self.rounds_wanted < self.n_estimators_:
             raise ValueError(
-                f"warm_start: n_estimators={self.n_estimators} must be at least the {self.n_estimators_} rounds already made; "
+                f"warm_start: n_estimators={self.rounds_wanted} must be at least the {self.n_estimators_} rounds already made; "
                 "use warm_start=False to start anew."
             )
         if not np.array_equal(classes, self.classes_):
@@ -317,7 +333,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 )
 
     def _check_learning_rate(self) -> None:
-        if self.revises and self.learning_rate != 1.0:
+        if self.revises and self.shrinkage != 1.0:
             raise ValueError(
                 f"learning_rate={self.learning_rate} shortens steps, but here every round solves for all coefficients anew; leave it at 1."
             )
@@ -332,8 +348,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             splitter=self.splitter,
         )
         return Settings(
-            n_estimators=self.n_estimators,
-            learning_rate=self.learning_rate,
+            n_estimators=self.rounds_wanted,
+            learning_rate=self.shrinkage,
             limits=limits,
             subsample=self.subsample,
             sampling=self.sampling,
@@ -353,6 +369,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             numeric, labels, weight = numeric[used], labels[used], weight[used]
         if not going_on:
             self._binning: Binning | None = self._learn_bins(numeric, weight, threads)
+            self._space: Space | None = self._learn_space(numeric, labels, weight)
         rows, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
@@ -381,6 +398,12 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             return None
         return find_cuts(numeric, weight, self._columns.n_categories, self.max_bins, threads.map)
 
+    def _learn_space(self, numeric: Any, labels: NDArray[np.intp], weight: Floats) -> Space | None:
+        if not isinstance(self.estimator, LocalizedSimilarity):
+            return None
+        check_parameters(self.estimator)
+        return space_for(self.estimator, numeric, labels, weight, self._columns.n_categories)
+
     def _in_order(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, settings: Settings, threads: Threads
     ) -> tuple[Rows, NDArray[np.intp], Floats]:
@@ -389,7 +412,9 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         So does, from there on, everything that is drawn or added up.
         """
         rows: Rows
-        if self._binning is None:
+        if self._space is not None:
+            rows = SimilarityRows.of(numeric, labels, self.estimator, self._space)
+        elif self._binning is None:
             rows = PlainRows.of(numeric, labels, self.estimator, self._columns.n_categories > 0)
         else:
             rows = BinnedRows.of(numeric, labels, self._binning, settings, threads)
@@ -447,8 +472,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             return
         if validation is not None and (validation.weight > 0).any():
             columns = np.zeros((len(validation.y), self.forest_.n_columns))
-            for _, column, vectors, leaf in validation.rows.replay(self.forest_):
-                columns[:, column : column + vectors.shape[1]] += vectors[leaf]
+            for _, column, response in validation.rows.replay(self.forest_):
+                columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
             self.temperature_ = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
             return
         found = fit_temperature(self, self.link, task, rows, work, self.n_estimators_)
@@ -498,6 +523,47 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _labels(self, columns: Floats) -> NDArray[Any]:
         return np.asarray(self.classes_[self._scores(columns).argmax(axis=1)])
+
+    def explain(self, X: Any) -> Explanation:
+        """Why a model of similarities decides as it does for one row.
+
+        Parameters
+        ----------
+        X : one row: a table of one row, or its values
+
+        Returns
+        -------
+        Explanation
+            The training examples that the row was compared with and what each comparison adds; ``print`` it, or ask its ``why``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from manyboost import RebelClassifier
+        >>> from manyboost.learners import LocalizedSimilarity
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RebelClassifier(estimator=LocalizedSimilarity(), random_state=0).fit(X, y)
+        >>> print(model.explain(X[100]))
+        Predicted: 2 (probability ...).
+        2 and not 1: the scores differ by ...
+        """
+        check_is_fitted(self)
+        if not isinstance(self.forest_, Similarities):
+            raise TypeError(
+                "explain shows the training examples that a row is compared with, and this model has none; "
+                "fit RebelClassifier(estimator=LocalizedSimilarity())."
+            )
+        if np.ndim(X) == 1 and not hasattr(X, "columns"):
+            X = np.asarray(X)[None]
+        numeric = self._read(X)
+        if numeric.shape[0] != 1:
+            raise ValueError(f"explain takes one row, not {numeric.shape[0]}; give X[[i]] for row i.")
+        columns = self.forest_.columns(numeric)
+        decoder = np.eye(len(self.classes_)) if self._decoder is None else self._decoder
+        scores, probability = self._scores(columns)[0], self._probability(columns)[0]
+        return explain_row(
+            self.forest_, numeric, decoder, self.classes_.tolist(), scores, probability, self._columns.decoded
+        )  # fmt: skip
 
     def _staged(self, X: Any) -> Iterator[Floats]:
         check_is_fitted(self)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
-from manyboost.rows import Decisions, mixed
+from manyboost.rows import Decisions, Response, mixed
 from manyboost.trees.exact_sums import exact_total, sum_leaves
 from manyboost.trees.growing import GrowthLimits
 
@@ -84,7 +84,7 @@ class Grown:
 
 
 Solved = tuple[Problem, Grown, Answer | Refusal]
-LeavesOfRows = tuple[NDArray[np.int32], NDArray[np.int32] | None]  # of the training rows, and of those that are watched
+Responses = tuple[Response, Response | None]  # to the training rows, and to those that are watched
 
 
 class Learner(Protocol):
@@ -103,11 +103,12 @@ class Rows(Protocol):
     def keys(self) -> NDArray[np.uint64]: ...  # equal rows of one class have equal keys
     def part(self, rows: NDArray[np.intp]) -> Any: ...
     def in_order(self, order: NDArray[np.intp]) -> Any: ...  # all rows, from now on in this order
+    def agreed(self, task: Task) -> Task: ...  # the task as it is taught, where rows that cannot be told apart are to agree
     def learner(self, task: Task, settings: Settings, threads: Threads) -> Learner: ...
     def no_members(self, n_columns: int) -> Any: ...
     def extended(self, ensemble: Any, grown: Sequence[GrownMember]) -> Any: ...
-    def respond(self, member: Any, vectors: Floats) -> tuple[Floats, NDArray[np.int32]]: ...  # what a row adds: vectors[leaf]
-    def replay(self, ensemble: Any) -> Iterator[tuple[int, int, Floats, NDArray[np.int32]]]: ...  # round, column, and that
+    def respond(self, member: Any, vectors: Floats) -> Response: ...
+    def replay(self, ensemble: Any) -> Iterator[tuple[int, int, Response]]: ...  # round, column, and what is added
 
 
 @dataclass(frozen=True)
@@ -201,10 +202,11 @@ def boost(
     earlier : what an earlier fit on the same rows made, to go on from
     after_round : told the number of the round, its history and a way to the members so far; True stops
     """
-    settings, n_columns = work.settings, work.n_columns
+    settings, n_columns, given = work.settings, work.n_columns, task
+    task = rows.agreed(task)
     learner = rows.learner(task, settings, work.threads)
     state = algorithm.start(task)
-    scores = Decisions(task.y, task.weight, n_columns, work.decoder, work.threads)
+    scores = Decisions(given.y, given.weight, n_columns, work.decoder, work.threads)
     watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder, work.threads)
     out = Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY})
     first = 0
@@ -214,7 +216,7 @@ def boost(
         out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
         state = _replay(algorithm, task, rows, validation, out.ensemble, scores, watched, settings.seed, state)
     grown: list[GrownMember] = []
-    leaves: list[LeavesOfRows] = []  # of all members, where they are revised; and what these were at the round of least validation error
+    responses: list[Responses] = []  # of all members, where they are revised; and what these were at the round of least validation error
     grown_at_best: list[GrownMember] = []
     any_split = not out.ensemble.is_constant
 
@@ -232,15 +234,15 @@ def boost(
         for gain, (member, vectors) in zip(best.gains, best.kept, strict=True):
             column = gain.problem.column
             grown.append((member, vectors, column, round_))
-            scores.add(gain.vectors, gain.leaf, column)
+            scores.add(Response(gain.vectors, gain.leaf, gain.numbers), column)
             if validation is not None and watched is not None:
-                watched.add(*validation.rows.respond(member, vectors), column)
+                watched.add(validation.rows.respond(member, vectors), column)
         if algorithm.revises:
-            leaves += [
-                (gain.leaf, None if validation is None else validation.rows.respond(member, vectors)[1])
+            responses += [
+                (Response(vectors, gain.leaf, gain.numbers), None if validation is None else validation.rows.respond(member, vectors))
                 for gain, (member, vectors) in zip(best.gains, best.kept, strict=True)
             ]
-            grown[:] = _revised(algorithm.revised(task, state), grown, leaves, scores, watched)
+            grown[:] = _revised(algorithm.revised(task, state), grown, responses, scores, watched)
         row = {
             "loss": best.loss,
             "training_error": scores.error(),
@@ -308,7 +310,8 @@ def _solve(
             continue
         vectors = _kept(answer, found.leaves, learning_rate)
         out.kept.append((found.member, vectors))
-        out.gains.append(Gain(problem, vectors if found.leaves.shares is None else mixed(found.leaves.shares, vectors), found.leaf))
+        added = vectors if found.leaves.shares is None else mixed(found.leaves.shares, vectors)
+        out.gains.append(Gain(problem, added, found.leaf, found.leaves.numbers))
         out.answers.append(answer)
     if out.gains:
         out.state = algorithm.update(task, state, out.gains)
@@ -380,18 +383,18 @@ def _settled(algorithm: Algorithm, task: Task, state: Any, solved: Sequence[Solv
 
 
 def _revised(
-    revised: Sequence[Floats], grown: Sequence[GrownMember], leaves: Sequence[LeavesOfRows], scores: Decisions, watched: Decisions | None
+    revised: Sequence[Floats], grown: Sequence[GrownMember], responses: Sequence[Responses], scores: Decisions, watched: Decisions | None
 ) -> list[GrownMember]:
     """The members with their new vectors; the scores, and those of the rows that are watched, become what these add up to."""
     scores.clear()
     if watched is not None:
         watched.clear()
     out = []
-    for (member, _, column, round_), vectors, (leaf, watched_leaf) in zip(grown, revised, leaves, strict=True):
+    for (member, _, column, round_), vectors, (response, watched_response) in zip(grown, revised, responses, strict=True):
         out.append((member, vectors, column, round_))
-        scores.add(vectors, leaf, column)
-        if watched is not None and watched_leaf is not None:
-            watched.add(vectors, watched_leaf, column)
+        scores.add(response._replace(vectors=vectors), column)
+        if watched is not None and watched_response is not None:
+            watched.add(watched_response._replace(vectors=vectors), column)
     return out
 
 
@@ -435,15 +438,15 @@ def _replay(
 ) -> Any:  # fmt: skip
     """Bring state and columns to where the members end, by the same operations that the earlier fit made."""
     if validation is not None and watched is not None:
-        for _, column, vectors, leaf in validation.rows.replay(ensemble):
-            watched.add(vectors, leaf, column)
+        for _, column, response in validation.rows.replay(ensemble):
+            watched.add(response, column)
     for round_, members in groupby(rows.replay(ensemble), key=lambda member: member[0]):
         made = list(members)
         groups = _in_groups(algorithm.pose(task, state, round_generator(seed, round_)))
-        problems = _problems_of(groups, [(column, vectors.shape[1]) for _, column, vectors, _ in made])
-        gains = [Gain(problem, vectors, leaf) for problem, (_, _, vectors, leaf) in zip(problems, made, strict=True)]
-        for gain in gains:
-            scores.add(gain.vectors, gain.leaf, gain.problem.column)
+        problems = _problems_of(groups, [(column, response.vectors.shape[1]) for _, column, response in made])
+        gains = [Gain(problem, *response) for problem, (_, _, response) in zip(problems, made, strict=True)]
+        for _, column, response in made:
+            scores.add(response, column)
         state = algorithm.update(task, state, gains)
     return state
 

@@ -1,13 +1,14 @@
 """Save and load fitted models as data: no pickle, and no code that a file could name.
 
-The format, version 1. All numbers are little-endian.
+The format, version 1 for trees and version 2 for similarities. All numbers are little-endian.
 
     bytes   what
     8       magic: 89 4D 42 4F 4F 53 54 0A
     4       version of the format, unsigned
     4       length of the manifest, unsigned
     ...     manifest: JSON in UTF-8, keys sorted, no spaces, finite numbers; exactly the keys below
-    ...     arrays, without gaps, in the order, types and shapes of :data:`manyboost.model_schema.ARRAYS`
+    ...     arrays, without gaps, in the order, types and shapes of :data:`manyboost.model_schema.ARRAYS` or, in version 2,
+            of :data:`manyboost.model_schema.SIMILARITY_ARRAYS`
     32      SHA-256 of everything before it
 
     key               what
@@ -20,6 +21,8 @@ The format, version 1. All numbers are little-endian.
     feature_names     of the columns, or null
     temperature, seed, stop_reason
     sizes             how long the arrays are
+    learner, metric   version 2 only: the parameters of :class:`~manyboost.learners.LocalizedSimilarity`, and the metric it used. The
+                      examples are stored as they are, but not where they stood in the table, which is no part of what was learnt
 
 Only what cannot be worked out is stored: thresholds follow from cuts and bins, the places of leaves from the order of the nodes. Times are
 not stored. So two models that were learnt alike are the same bytes, and the digest names the model, not the machine or the day.
@@ -46,13 +49,16 @@ from sklearn.utils.validation import check_is_fitted
 from manyboost.algorithms import ALGORITHMS
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs
+from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.similarities import Similarities
 from manyboost.model_schema import (
-    ARRAYS,
     CLASS_TYPES,
     HISTORY,
     MAX_MANIFEST,
-    SIZES,
+    OF_SIMILARITIES,
+    OF_TREES,
     BadModelFile,
+    Layout,
     check_scores,
     plain,
     read_arrays,
@@ -66,6 +72,7 @@ from manyboost.model_schema import (
     read_parameters,
     read_prior,
     read_scalars,
+    read_similarities,
     require,
     write_manifest,
 )
@@ -75,6 +82,7 @@ from manyboost.trees.forest import Forest
 __all__ = ["BadModelFile", "fingerprint", "load", "save"]
 MAGIC = b"\x89MBOOST\n"
 VERSION = 1
+LAYOUTS = {1: OF_TREES, 2: OF_SIMILARITIES}
 HEAD = struct.Struct("<8sII")
 DIGEST = hashlib.sha256().digest_size
 HOW_TO_RUN = {"callbacks", "n_jobs", "verbose", "warm_start"}
@@ -159,15 +167,20 @@ def _to_bytes(model: BoostingClassifier) -> bytes:
         known = ", ".join(sorted(algorithm.__name__ for algorithm in ALGORITHMS.values()))
         raise TypeError(f"a {type(model).__name__} cannot be saved as a model file; these can: {known}.")
     check_is_fitted(model)
-    if not isinstance(model.forest_, Forest):
+    of_kind = {Forest: (1, _tree_arrays), Similarities: (2, _similarity_arrays)}
+    if type(model.forest_) not in of_kind:
         raise TypeError(
             f"a model made of {type(model.estimator).__name__} cannot be saved as a model file, which holds our own trees as plain "
             "numbers; use skops.io or joblib, and load such files only from where you trust."
         )
-    arrays = _arrays(model)
-    body = [np.ascontiguousarray(arrays[array], dtype=code).tobytes() for array, (code, _) in ARRAYS.items()]
-    manifest = write_manifest({"algorithm": name, **_manifest(model), "sizes": _sizes(arrays)})
-    data = b"".join([HEAD.pack(MAGIC, VERSION, len(manifest)), manifest, *body])
+    version, arrays_of = of_kind[type(model.forest_)]
+    layout, arrays = LAYOUTS[version], arrays_of(model)
+    arrays["class_prior"] = model.class_prior_
+    arrays["decoder"] = np.empty((0, len(model.classes_))) if model._decoder is None else model._decoder
+    arrays["history"] = np.column_stack([model.history_[name] for name in HISTORY])
+    body = [np.ascontiguousarray(arrays[array], dtype=code).tobytes() for array, (code, _) in layout.arrays.items()]
+    manifest = write_manifest({"algorithm": name, **_manifest(model), "sizes": _sizes(arrays, layout)})
+    data = b"".join([HEAD.pack(MAGIC, version, len(manifest)), manifest, *body])
     return data + hashlib.sha256(data).digest()
 
 
@@ -183,6 +196,13 @@ def _manifest(model: Any) -> dict[str, Any]:
     parameters["cost_matrix"] = model.cost_matrix_  # a data frame is no plain data
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None  # the seed drawn from it is stored by itself
+    learner = {}
+    if isinstance(model.forest_, Similarities):
+        chosen = parameters.pop("estimator").get_params(deep=False)
+        learner = {
+            "learner": {name: _plain(value, f"the learner's parameter {name}") for name, value in chosen.items()},
+            "metric": model.forest_.space.metric,
+        }
     kind = model.classes_.dtype
     class_type = "str" if kind.kind == "U" else kind.name
     if class_type not in CLASS_TYPES:
@@ -198,28 +218,36 @@ def _manifest(model: Any) -> dict[str, Any]:
         "temperature": float(model.temperature_),
         "seed": int(model._seed),
         "stop_reason": str(model.stop_reason_),
+        **learner,
     }
 
 
-def _arrays(model: Any) -> dict[str, NDArray[Any]]:
+def _similarity_arrays(model: Any) -> dict[str, NDArray[Any]]:
+    members, space = model.forest_, model.forest_.space
+    own = ("points", "label", "first", "second", "tau", "hard", "column", "round", "vectors")
+    return {
+        **{name: getattr(space, name) for name in ("exponent", "centre", "scale", "shares", "matrix")},
+        **{name: getattr(members, name) for name in own},
+    }
+
+
+def _tree_arrays(model: Any) -> dict[str, NDArray[Any]]:
     forest, binning, nodes, members = model.forest_, model._binning, model.forest_.nodes, model.forest_.members
     return {
         "n_cuts": np.diff(binning.offset),
         "cuts": binning.cuts,
-        "class_prior": model.class_prior_,
-        "decoder": np.empty((0, len(model.classes_))) if model._decoder is None else model._decoder,
         "tree_size": np.diff(members["root"], append=len(nodes)),
         **{name: members[name] for name in ("width", "column", "round")},
         **{name: nodes[name] for name in ("feature", "bin", "missing_left", "cover")},
         "left": np.where(nodes["feature"] < 0, 0, nodes["left"]),
         "masks": forest.masks,
         "values": forest.values,
-        "history": np.column_stack([model.history_[name] for name in HISTORY]),
     }
 
 
-def _sizes(arrays: dict[str, NDArray[Any]]) -> dict[str, int]:
-    return {str(shape[0]): len(arrays[name]) for name, (_, shape) in ARRAYS.items() if shape[0] in SIZES}
+def _sizes(arrays: dict[str, NDArray[Any]], layout: Layout) -> dict[str, int]:
+    lengths = {size: n for name, (_, shape) in layout.arrays.items() for size, n in zip(shape, arrays[name].shape, strict=True)}
+    return {name: lengths[name] for name in layout.sizes}
 
 
 def _check_reads_back(model: Any, data: bytes) -> None:
@@ -228,9 +256,14 @@ def _check_reads_back(model: Any, data: bytes) -> None:
         again: Any = _from_bytes(data)
     except BadModelFile as error:
         raise ValueError(f"this model cannot be saved, because it could not be loaded: {error}.") from None
-    for mine, other in ((model.forest_.nodes, again.forest_.nodes), (model.forest_.members, again.forest_.members)):
-        if not all(np.array_equal(mine[field], other[field]) for field in mine.dtype.names):
-            raise ValueError("this model cannot be saved: its trees have something that a model file has no place for.")
+    if not (_same_nodes(model.forest_, again.forest_) if isinstance(model.forest_, Forest) else _to_bytes(again) == data):
+        raise ValueError("this model cannot be saved: its members have something that a model file has no place for.")
+
+
+def _same_nodes(forest: Forest, other: Forest) -> bool:
+    """Of trees a file holds only what the rest follows from."""
+    pairs = ((forest.nodes, other.nodes), (forest.members, other.members))
+    return all(np.array_equal(mine[field], its[field]) for mine, its in pairs for field in mine.dtype.names or ())
 
 
 def _write(data: bytes, target: str) -> None:
@@ -257,42 +290,57 @@ def _write(data: bytes, target: str) -> None:
 # ---- from bytes to a model -----------------------------------------------------------------------------------------------------------
 
 
-def _check_head(head: bytes) -> int:
-    """The length of the manifest."""
+def _check_head(head: bytes) -> tuple[int, Layout]:
+    """The length of the manifest, and what is to be in the file."""
     require(len(head) == HEAD.size, "it is too short for a model file")
     magic, version, length = HEAD.unpack(head)
     require(magic == MAGIC, "this is no model file of ManyBoost; pickled models are programs and are not loaded here")
-    require(version <= VERSION, f"it has version {version} of the format, and this ManyBoost reads up to {VERSION}; update ManyBoost")
+    latest = max(LAYOUTS)
+    require(version <= latest, f"it has version {version} of the format, and this ManyBoost reads up to {latest}; update ManyBoost")
     require(version > 0, "its version is 0, which does not exist")
     require(length <= MAX_MANIFEST, "its manifest is too long")
-    return int(length)
+    return int(length), LAYOUTS[version]
 
 
 def _from_bytes(data: bytes, digest: str | None = None) -> BoostingClassifier:
-    start = HEAD.size + _check_head(data[: HEAD.size])
+    length, layout = _check_head(data[: HEAD.size])
+    start = HEAD.size + length
     require(len(data) >= start + DIGEST, "it ends too early")
     require(hashlib.sha256(memoryview(data)[:-DIGEST]).digest() == data[-DIGEST:], "it is damaged: its digest does not fit its content")
     found = data[-DIGEST:].hex()
     require(digest is None or digest.lower() == found, f"this is another model: its digest is {found}, and {digest} was asked for")
-    manifest = read_manifest(data[HEAD.size : start])
+    manifest = read_manifest(data[HEAD.size : start], layout)
     name = manifest["algorithm"]
     require(isinstance(name, str) and name in ALGORITHMS, "it is of an algorithm that this ManyBoost does not have")
     algorithm = ALGORITHMS[name]
-    parameters = read_parameters(manifest, set(algorithm._get_param_names()) - HOW_TO_RUN)
+    known = set(algorithm._get_param_names()) - HOW_TO_RUN
+    parameters = read_parameters(manifest["parameters"], known if layout is OF_TREES else known - {"estimator"})
 
     classes = read_classes(manifest)
-    arrays = read_arrays(manifest, memoryview(data)[start:-DIGEST])
-    columns, names = read_columns(manifest, len(arrays["n_cuts"]))
-    binning = read_binning(arrays, columns)
+    arrays = read_arrays(manifest, memoryview(data)[start:-DIGEST], layout)
     decoder = read_decoder(arrays, algorithm.decoder is not BoostingClassifier.decoder)
-    forest = read_forest(arrays, binning, len(classes) if decoder is None else len(decoder))
+    n_columns = len(classes) if decoder is None else len(decoder)
+    columns, names = read_columns(manifest, manifest["sizes"]["features"])
+    forest: Forest | Similarities
+    binning, space = None, None
+    if layout is OF_TREES:
+        binning = read_binning(arrays, columns)
+        forest = read_forest(arrays, binning, n_columns)
+        values = forest.values
+    else:
+        forest = read_similarities(manifest, arrays, columns, n_columns)
+        space, values = forest.space, forest.vectors
+        parameters["estimator"] = LocalizedSimilarity(**read_parameters(manifest["learner"], set(LocalizedSimilarity._get_param_names())))
     temperature, seed, stop_reason = read_scalars(manifest)
-    check_scores(forest, decoder, temperature)
+    n_members = len(forest.members) if isinstance(forest, Forest) else len(forest)
+    check_scores(float(np.abs(values).max(initial=0.0)), n_members, decoder, temperature)
     prior, history = read_prior(arrays), read_history(arrays, forest.n_rounds)
 
     model: Any = algorithm(**parameters)
     try:
         check_parameters(model)
+        if space is not None:
+            check_parameters(model.estimator)
         costs = read_costs(model.cost_matrix, classes)
     except (TypeError, ValueError) as error:
         raise BadModelFile(f"a parameter is not allowed: {str(error)[:500]}") from None
@@ -300,13 +348,14 @@ def _from_bytes(data: bytes, digest: str | None = None) -> BoostingClassifier:
         "classes_": classes,
         "class_prior_": prior,
         "cost_matrix_": costs,
-        "n_features_in_": binning.n_features,
+        "n_features_in_": manifest["sizes"]["features"],
         **({} if names is None else {"feature_names_in_": names}),
         "history_": history,
         "stop_reason_": stop_reason,
         "n_clipped_steps_": int(history["n_clipped"][: forest.n_rounds].sum()),
         "_columns": columns,
         "_binning": binning,
+        "_space": space,
         "_seed": seed,
         **model._fitted_attributes(forest, decoder, temperature),
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.columns import MAX_CATEGORIES, Columns
+from manyboost.learners.similarities import Similarities
+from manyboost.learners.similarity_space import METRICS, Space
 from manyboost.trees.binning import MAX_BINS, Binning
 from manyboost.trees.forest import MEMBER, MEMBER_NODE, Forest
 from manyboost.trees.nodes import MASK_WORDS
@@ -45,6 +48,26 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
 KEYS = {
     "algorithm", "categories", "class_type", "classes", "feature_names", "parameters", "seed", "sizes", "stop_reason", "temperature",
 }  # fmt: skip
+SIMILARITY_SIZES = ("features", "shares", "mixed", "decoder_rows", "points", "members", "width", "rounds")
+SIMILARITY_ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
+    "exponent": ("<i4", ("features",)),  # a number becomes (x / 2^exponent - centre) * scale
+    "centre": ("<f8", ("features",)),
+    "scale": ("<f8", ("features",)),  # 0: the column has no part in distances
+    "shares": ("<f8", ("shares",)),  # of the categories, column after column
+    "matrix": ("<f8", ("mixed", "mixed")),  # what mixes the coordinates; of size 0: nothing does
+    "class_prior": ("<f8", ("classes",)),
+    "decoder": ("<f8", ("decoder_rows", "classes")),
+    "points": ("<f8", ("points", "features")),  # training examples, in the order of their first use
+    "label": ("<i4", ("points",)),  # their classes
+    "first": ("<i4", ("members",)),  # the example that a member compares with; -1: it says +1 of everything
+    "second": ("<i4", ("members",)),  # the other one; -1: there is none, and tau is what the distance is compared with
+    "tau": ("<f8", ("members",)),  # 0 where there are two
+    "hard": ("|u1", ("members",)),  # 1: only the sign counts
+    "column": ("<i4", ("members",)),  # of scores, which the first number of the vector is added to
+    "round": ("<i4", ("members",)),
+    "vectors": ("<f8", ("members", "width")),
+    "history": ("<f8", ("rounds", len(HISTORY))),
+}
 CLASS_TYPES: dict[str, type] = {
     "bool": bool,
     **{f"{sign}int{bits}": int for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -60,7 +83,21 @@ MAX_MANIFEST = 2**23
 MAX_ROWS = 2**40
 MAX_SCORE = 1e100  # its square is finite, too
 MAX_TEXT = 10_000
+MAX_EXPONENT = 1100  # of two; no number has a larger one
 NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file of one kind of members holds: keys of the manifest, sizes and arrays."""
+
+    keys: frozenset[str]
+    sizes: tuple[str, ...]
+    arrays: Mapping[str, tuple[str, tuple[str | int, ...]]]
+
+
+OF_TREES = Layout(frozenset(KEYS), SIZES, ARRAYS)
+OF_SIMILARITIES = Layout(frozenset(KEYS | {"learner", "metric"}), SIMILARITY_SIZES, SIMILARITY_ARRAYS)
 
 
 class BadModelFile(ValueError):
@@ -127,7 +164,7 @@ def write_manifest(manifest: Mapping[str, Any]) -> bytes:
     return json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def read_manifest(text: bytes) -> dict[str, Any]:
+def read_manifest(text: bytes, layout: Layout) -> dict[str, Any]:
     """The manifest, if it is written in the one way: so no key is there twice and no number is infinite."""
     # Depth and length are known before a parser sees it. What stands between quotes is left out: brackets in names do not count.
     outside = b"".join(text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
@@ -141,7 +178,7 @@ def read_manifest(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise BadModelFile("the manifest is not JSON in UTF-8 of finite numbers") from None
     require(canonical, "the manifest is not in its canonical form (keys sorted, each once, no spaces)")
-    require(isinstance(manifest, dict) and manifest.keys() == KEYS, "the manifest does not have the keys it must have")
+    require(isinstance(manifest, dict) and manifest.keys() == layout.keys, "the manifest does not have the keys it must have")
     return dict(manifest)
 
 
@@ -155,9 +192,8 @@ def _text(value: Any, name: str) -> str:
     return str(value)
 
 
-def read_parameters(manifest: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+def read_parameters(stored: Any, known: set[str]) -> dict[str, Any]:
     """The parameters; one that is not there has its default, so that older files stay readable."""
-    stored = manifest["parameters"]
     require(isinstance(stored, dict) and stored.keys() <= known, "there is a parameter that the algorithm does not have")
     values = {name: from_plain(value) for name, value in stored.items()}
     try:
@@ -223,18 +259,18 @@ def read_columns(manifest: Mapping[str, Any], n_features: int) -> tuple[Columns,
 # ---- arrays --------------------------------------------------------------------------------------------------------------------------
 
 
-def read_arrays(manifest: Mapping[str, Any], body: memoryview) -> dict[str, NDArray[Any]]:
+def read_arrays(manifest: Mapping[str, Any], body: memoryview, layout: Layout) -> dict[str, NDArray[Any]]:
     """The arrays, in the machine's byte order, if they fill the body exactly."""
     sizes = manifest["sizes"]
-    require(isinstance(sizes, dict) and sizes.keys() == set(SIZES), "the sizes do not have the names they must have")
-    known = {name: _whole(sizes[name], 0, 2**31 - 1, f"the size {name}") for name in SIZES}
+    require(isinstance(sizes, dict) and sizes.keys() == set(layout.sizes), "the sizes do not have the names they must have")
+    known = {name: _whole(sizes[name], 0, 2**31 - 1, f"the size {name}") for name in layout.sizes}
     known["classes"] = len(manifest["classes"])
-    shapes = {name: tuple(size if isinstance(size, int) else known[size] for size in shape) for name, (_, shape) in ARRAYS.items()}
-    types = {name: np.dtype(code) for name, (code, _) in ARRAYS.items()}
-    ends = list(accumulate((math.prod(shapes[name]) * types[name].itemsize for name in ARRAYS), initial=0))
+    shapes = {name: tuple(size if isinstance(size, int) else known[size] for size in shape) for name, (_, shape) in layout.arrays.items()}
+    types = {name: np.dtype(code) for name, (code, _) in layout.arrays.items()}
+    ends = list(accumulate((math.prod(shapes[name]) * types[name].itemsize for name in layout.arrays), initial=0))
     require(ends[-1] == len(body), f"its arrays should take {ends[-1]} bytes, but there are {len(body)}")
     out = {}
-    for name, (begin, end) in zip(ARRAYS, pairwise(ends), strict=True):
+    for name, (begin, end) in zip(layout.arrays, pairwise(ends), strict=True):
         flat = np.frombuffer(body[begin:end], types[name]) if end > begin else np.empty(0, types[name])
         out[name] = flat.astype(types[name].newbyteorder("=")).reshape(shapes[name])
     return out
@@ -327,9 +363,62 @@ def read_forest(arrays: Mapping[str, NDArray[Any]], binning: Binning, n_columns:
     return Forest(nodes, arrays["masks"], values, members, n_columns)
 
 
-def check_scores(forest: Forest, decoder: Floats | None, temperature: float) -> None:
-    """No sum of leaves, however it is multiplied later, is too large for a number."""
-    largest = float(np.abs(forest.values).max(initial=0.0)) * max(len(forest.members), 1) * max(temperature, 1.0)
+def read_similarities(manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], columns: Columns, n_columns: int) -> Similarities:
+    """The members and their examples, which are all there."""
+    space = _read_space(manifest["metric"], arrays, columns)
+    points, label = arrays["points"], arrays["label"].astype(np.int64)
+    for at, n in enumerate(space.n_categories):
+        known = points[:, at][~np.isnan(points[:, at])]
+        require(np.isfinite(known).all(), "an example has an infinite value")
+        require(n == 0 or ((known >= 0) & (known < n) & (known == np.floor(known))).all(), "an example has a category that does not exist")
+    require(((label >= 0) & (label < len(arrays["class_prior"]))).all(), "an example has a class that does not exist")
+    first, second, column, round_ = (arrays[name].astype(np.int64) for name in ("first", "second", "column", "round"))
+    tau, hard, vectors = arrays["tau"], arrays["hard"], arrays["vectors"]
+    used = np.column_stack([first, second]).ravel()
+    require(((used >= -1) & (used < len(points))).all(), "a member compares with an example that does not exist")
+    require(((second < 0) | ((first >= 0) & (first != second))).all(), "a member does not compare with two different examples")
+    used = used[used >= 0]
+    in_order = used[np.sort(np.unique(used, return_index=True)[1])]
+    require(np.array_equal(in_order, np.arange(len(points))), "the examples do not stand in the order of their first use")
+    require(np.where((first >= 0) & (second < 0), (tau > 0) & (tau < MAX_SCORE), tau == 0).all(), "a member's tau is not what it must be")
+    require((hard <= 1).all(), "a member is neither hard nor not")
+    require(((column >= 0) & (column + vectors.shape[1] <= n_columns)).all(), "a member adds to columns that do not exist")
+    require(vectors.shape[1] > 0 and np.isfinite(vectors).all(), "a member's vector is not finite")
+    steps = np.diff(round_, prepend=-1)
+    require((steps[:1] == 1).all() and ((steps == 0) | (steps == 1)).all(), "the rounds are not numbered 0, 1, 2, ...")
+    return Similarities(
+        space=space,
+        points=points,
+        label=label.astype(np.int32),
+        row=np.full(len(points), -1, np.int64),
+        first=first.astype(np.int32),
+        second=second.astype(np.int32),
+        tau=tau,
+        hard=hard.astype(bool),
+        column=column.astype(np.int32),
+        round=round_.astype(np.int32),
+        vectors=vectors,
+        n_columns=n_columns,
+    )
+
+
+def _read_space(metric: Any, arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Space:
+    """How rows become coordinates."""
+    exponent, centre, scale, shares, matrix = (arrays[name] for name in ("exponent", "centre", "scale", "shares", "matrix"))
+    require(isinstance(metric, str) and metric in METRICS, "the metric is unknown")
+    require(len(scale) > 0, "there is no column")
+    require((np.abs(exponent.astype(np.int64)) <= MAX_EXPONENT).all(), "the exponent of a column is none of a number")
+    require((np.abs(centre) <= 1).all(), "the centre of a column is not within it")
+    require(((scale >= 0) & (scale < MAX_SCORE)).all(), "the scale of a column is not a number of at least 0")
+    require(len(shares) == columns.n_categories.sum() and ((shares >= 0) & (shares <= 1)).all(), "the categories' shares are no shares")
+    space = Space(metric, exponent.astype(np.int32), centre, scale, columns.n_categories, shares, matrix)
+    require(len(matrix) in (0, len(space.column)) and (np.abs(matrix) < MAX_SCORE).all(), "the matrix is none of these coordinates")
+    return space
+
+
+def check_scores(largest: float, n_members: int, decoder: Floats | None, temperature: float) -> None:
+    """No sum of what members add, however it is multiplied later, is too large for a number."""
+    largest = largest * max(n_members, 1) * max(temperature, 1.0)
     if decoder is not None:
         largest *= max(float(np.abs(decoder).max()) * len(decoder), 1.0)
     require(largest < MAX_SCORE, "its scores may become infinite")

@@ -37,17 +37,20 @@ def integer(default: int | None, *, low: int, high: int | None = None, none: str
     return _parameter(default, check)
 
 
-def number(default: float, *, low: float, high: float = np.inf, open_low: bool = False, open_high: bool = False) -> Any:
-    """A finite number between two bounds."""
+def number(
+    default: float | None, *, low: float, high: float = np.inf, open_low: bool = False, open_high: bool = False, none: str | None = None
+) -> Any:
+    """A finite number between two bounds; ``none`` says what None means, where it is allowed."""
     wanted = f"a number {'above' if open_low else 'of at least'} {low:g}"
     if np.isfinite(high):
         wanted += f" and {'below' if open_high else 'at most'} {high:g}"
+    wanted += f", or None ({none})" if none else ""
 
     def check(value: Any) -> str | None:
         fine = (
             _is_number(value) and (low < value or (not open_low and value == low)) and (value < high or (not open_high and value == high))
         )
-        return None if fine else wanted
+        return None if fine or (none and value is None) else wanted
 
     return _parameter(default, check)
 
@@ -99,7 +102,9 @@ def is_class_weight(value: Any) -> bool:
 def is_learner(value: Any) -> bool:
     if value is None:
         return True
-    return not isinstance(value, type) and hasattr(value, "get_params") and bool(is_classifier(value))
+    if isinstance(value, type) or not hasattr(value, "get_params"):
+        return False
+    return bool(getattr(value, "says_numbers", False) or is_classifier(value))
 
 
 def is_list_of_callables(value: Any) -> bool:

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.maths.number_steps import scaled_by_number
 from manyboost.rows import scaled_at_classes, scaled_by_leaf, scaled_pairs
 from manyboost.trees.criteria import Criterion
 from manyboost.trees.statistics import Statistics
@@ -83,6 +84,8 @@ class Problem:
     rewards : for learners that know labels only, where the criterion is none of labels: a way to the (n, K) rewards of saying each label,
         none negative. With a cost A of each label they are ``max_m A_m - A`` (Bylander's transformation).
     shares : the algorithm can use a learner's shares of the labels instead of one label
+    numbers : the algorithm can use a learner that answers with one number in [-1, 1]. The statistics are then the weights (n, K) and, as
+        labels, the classes of an exponential loss: a class's weights for are those of its rows, all others are against.
     width : how many columns the leaves add to. Needed only of problems that share their first column with another of the same round
     then : statistics to sum at the leaves in a second pass, from the sums of the first (L, S) and the leaf of each row; the sums that
         ``step`` sees are those of both passes side by side
@@ -95,6 +98,7 @@ class Problem:
     tag: Any = None
     rewards: Callable[[], Floats] | None = None
     shares: bool = False
+    numbers: bool = False
     width: int = 0
     then: Callable[[Floats, NDArray[np.int32]], Statistics] | None = None
 
@@ -113,11 +117,14 @@ class Leaves:
     label : (L,) what the weak learner says in each leaf: for a tree, the label of most weight (the first of equals)
     shares : (L, K) what the learner says of the labels where its answer is no partition of the rows: every row is then a leaf of its own,
         and what is kept of the answer is ``Answer.of_label``. None otherwise.
+    numbers : (n,) what the learner says of each row where it says a number in [-1, 1]: the one vector of the answer is multiplied by it.
+        ``sums`` are then the dense statistics of the rows themselves. None otherwise.
     """
 
     sums: Floats
     label: NDArray[np.intp]
     shares: Floats | None = None
+    numbers: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -160,11 +167,12 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Gain:
-    """What a tree has added: the shrunken vectors of its leaves and the leaf of each row."""
+    """What a member has added: the shrunken vectors of its leaves, the leaf of each row, and its number where the learner says one."""
 
     problem: Problem
     vectors: Floats
     leaf: NDArray[np.int32] = field(repr=False)
+    numbers: Floats | None = field(default=None, repr=False)
 
     def at_rows(self, table: Floats) -> Floats:
         """``table[leaf]``: a table with an entry per leaf, read at the rows."""
@@ -181,6 +189,12 @@ class Gain:
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
         """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""
         return scaled_by_leaf(values, others, own, y, self.leaf)
+
+    def scale_exponentially(self, values: Floats, y: NDArray[np.intp]) -> Floats:
+        """``values`` (n, K) times the exponential of what was added, but divided by it at each row's class."""
+        if self.numbers is not None:
+            return scaled_by_number(values, self.vectors[0], self.numbers, y)
+        return self.scale(values, np.exp(self.vectors), np.exp(-self.vectors), y)
 
     def scale_pairs(self, values: Floats, exponents: Floats, y: NDArray[np.intp]) -> Floats:
         """``values`` (n, K) of pairs, each row's class against class k, times ``exp(exponents[leaf, k] - exponents[leaf, y])``."""

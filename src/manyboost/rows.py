@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,34 @@ def _own_entries(values, y, out):
         out[i] = values[i, y[i]]
 
 
+@compiled
+def _add_multiples(columns, vector, numbers, column, start, end):
+    for k in range(vector.size):
+        a = vector[k]
+        part = columns[column + k]
+        for i in range(start, end):
+            part[i] += numbers[i] * a
+
+
+class Response(NamedTuple):
+    """What a member adds to each row: ``vectors[leaf]``, times the row's number where the member says one.
+
+    Attributes
+    ----------
+    vectors : (L, width)
+    leaf : (n,)
+    numbers : (n,), with one vector and every leaf 0; None where there are none
+    """
+
+    vectors: Floats
+    leaf: NDArray[np.int32]
+    numbers: Floats | None = None
+
+    def at_rows(self) -> Floats:
+        """(n, width)"""
+        return np.take(self.vectors, self.leaf, axis=0) if self.numbers is None else self.numbers[:, None] * self.vectors
+
+
 class Team(Protocol):
     """Threads to share rows with."""
 
@@ -177,10 +205,18 @@ class Decisions:
         self._wrong = np.zeros(-(-len(y) // BLOCK))
         self._decided = decoder is None
 
-    def add(self, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
-        """Add the vector of each row's leaf to its columns, from ``column`` on."""
+    def add(self, response: Response, column: int) -> None:
+        """Add what a member says of each row to its columns, from ``column`` on."""
+        vectors, leaf, numbers = response
         if column + vectors.shape[1] > len(self._columns):  # the kernels check no bounds, and trees may come from a file
             raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {len(self._columns) - 1}.")
+        n = len(self._y)
+        if numbers is not None:
+            self._decided = False
+            in_parts(self._team, len(self._wrong), lambda first, last: _add_multiples(
+                self._columns, vectors[0], numbers, column, first * BLOCK, min(last * BLOCK, n)
+            ))  # fmt: skip
+            return
         if self._decided and ((vectors > 0).sum(axis=1) == 1).all() and np.count_nonzero(vectors) == len(vectors):
             label = vectors.argmax(axis=1)
             amount = vectors[np.arange(len(vectors)), label]
@@ -190,7 +226,6 @@ class Decisions:
             ))  # fmt: skip
             return
         self._decided = False
-        n = len(self._y)
         in_parts(self._team, len(self._wrong), lambda first, last: _add_leaf_vectors(
             self._columns, vectors, leaf, column, first * BLOCK, min(last * BLOCK, n)
         ))  # fmt: skip

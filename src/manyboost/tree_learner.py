@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.protocol import Floats, Leaves, Problem, Task
+from manyboost.rows import Response
 from manyboost.synthetic import Pool, made_up_rows
 from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
@@ -42,6 +43,9 @@ class BinnedRows:
         rows = self.part(order)
         return replace(rows, table=share_columns(rows.table))
 
+    def agreed(self, task: Task) -> Task:
+        return task
+
     def learner(self, task: Task, settings: Settings, threads: Threads) -> TreeLearner:
         return TreeLearner(self, task, settings, threads)
 
@@ -51,11 +55,11 @@ class BinnedRows:
     def extended(self, forest: Forest, grown: Sequence[GrownMember]) -> Forest:
         return forest.extended(grown, self.binning)
 
-    def respond(self, tree: Tree, vectors: Floats) -> tuple[Floats, NDArray[np.int32]]:
-        return vectors, tree.leaves_of(self.table)
+    def respond(self, tree: Tree, vectors: Floats) -> Response:
+        return Response(vectors, tree.leaves_of(self.table))
 
-    def replay(self, forest: Forest) -> Iterator[tuple[int, int, Floats, NDArray[np.int32]]]:
-        return forest.replay(self.table)
+    def replay(self, forest: Forest) -> Iterator[tuple[int, int, Response]]:
+        return ((round_, column, Response(vectors, leaf)) for round_, column, vectors, leaf in forest.replay(self.table))
 
 
 class TreeLearner:

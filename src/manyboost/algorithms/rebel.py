@@ -27,16 +27,19 @@ import numpy as np
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import normalised_sigmoid
+from manyboost.maths.number_steps import bound_steps, exact_steps
 from manyboost.maths.rewards import hamming_rewards
 from manyboost.maths.steps import KAPPA, NO_EDGE, half_log_odds
 from manyboost.maths.weights import Weights
-from manyboost.parameters import choice, flag, integer, number
+from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import own_entries
 from manyboost.trees.criteria import exponential, shared_sign
 from manyboost.trees.statistics import Statistics
 
 ROUNDS_OF_SIGNS = 20
+ROUNDS_OF_TREES = 200
+ROUNDS_OF_NUMBERS = 10_000
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -47,9 +50,16 @@ class RebelClassifier(BoostingClassifier):
     ----------
     leaves : {"vector", "shared"}
         A vector of coefficients for each leaf, or leaves that say +1 or -1 with one vector for the tree.
-    stop_when_separated : bool
-        End when the loss is below 1/N, at which no training row is mistaken (the paper's rule), or go on: margins, and mostly test
-        errors, improve beyond that.
+    line_search : {"exact", "bound"}
+        For learners that answer with a number between -1 and 1, as similarities do: the coefficients of the least loss, or those of the
+        paper's bound of it, which are far too short where the answer is mostly near 0. Trees have exact ones either way.
+    n_estimators : int or None
+        Rounds of boosting; None is 200 with trees, and with similarities as many as it takes to part the classes, up to 10,000.
+    learning_rate : float or None
+        Factor of every step; None is 0.2 with trees and 1 with similarities.
+    stop_when_separated : bool or None
+        End when the loss is below 1/N, at which no training row is mistaken (the paper's rule), or go on: with trees margins, and mostly
+        test errors, improve beyond that. None is True with similarities and False with trees.
 
     References
     ----------
@@ -67,10 +77,24 @@ class RebelClassifier(BoostingClassifier):
     trains_with_costs: ClassVar[bool] = True
 
     leaves: str = choice("vector", "vector", "shared")
-    n_estimators: int = integer(200, low=1)
-    learning_rate: float = number(0.2, low=0, high=1, open_low=True)
+    line_search: str = choice("exact", "exact", "bound")
+    n_estimators: int | None = integer(None, low=1, none=f"{ROUNDS_OF_TREES}, or with similarities up to {ROUNDS_OF_NUMBERS}")  # type: ignore[assignment]
+    learning_rate: float | None = number(None, low=0, high=1, open_low=True, none="0.2, or with similarities 1")  # type: ignore[assignment]
     max_depth: int | None = integer(5, low=1, none="no limit")
-    stop_when_separated: bool = flag(False)
+    stop_when_separated: bool | None = choice(None, None, True, False)
+
+    @property
+    def says_numbers(self) -> bool:
+        """Does the learner answer with a number for each row? Then the paper's setting is the default."""
+        return bool(getattr(self.estimator, "says_numbers", False))
+
+    @property
+    def rounds_wanted(self) -> int:
+        return self.n_estimators or (ROUNDS_OF_NUMBERS if self.says_numbers else ROUNDS_OF_TREES)
+
+    @property
+    def shrinkage(self) -> float:
+        return self.learning_rate or (1.0 if self.says_numbers else 0.2)
 
     def start(self, task: Task) -> Weights:
         W = np.repeat(task.weight[:, None] / 2, task.K, axis=1)
@@ -84,12 +108,14 @@ class RebelClassifier(BoostingClassifier):
             return hamming_rewards(W.values, task.y)
 
         if self.leaves == "vector":
-            return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
+            return [Problem(for_and_against, exponential(task.K), rewards=rewards, numbers=True)]
         signed = np.column_stack([-W.values, W.values.sum(axis=1)])  # -w y at the other classes ...
         signed[np.arange(len(own)), task.y] = own  # ... and at the true one
         return [Problem(Statistics.of_rows(signed), shared_sign(W.values.sum(axis=0)), for_and_against, rewards=rewards)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
+        if leaves.numbers is not None:
+            return self._step_of_numbers(task, leaves.sums, leaves.numbers)
         total, plus = np.hsplit(leaves.sums, 2)  # (L, K) weight, and weight for the class
         minus = total - plus
         if self.leaves == "vector":
@@ -103,12 +129,19 @@ class RebelClassifier(BoostingClassifier):
         capped = float(half_log_odds(np.array(1 - KAPPA), np.array(KAPPA)))
         return Answer(vectors, size, clipped=size >= capped * (1 - 1e-9))
 
+    def _step_of_numbers(self, task: Task, W: Floats, f: Floats) -> Answer | Refusal:
+        """For a learner that answers with f in [-1, 1] the loss separates over the classes, each of which has its own least value."""
+        a, clipped = exact_steps(f, W, task.y) if self.line_search == "exact" else bound_steps(f, W, task.y)
+        size = float(np.abs(a).max())
+        return Answer(a[None], size, clipped) if size >= NO_EDGE else Refusal("no similarity lowers the loss")
+
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return W.updated(gain.scale(W.values, np.exp(gain.vectors), np.exp(-gain.vectors), task.y))
+        return W.updated(gain.scale_exponentially(W.values, task.y))
 
     def enough(self, task: Task, loss: float) -> str | None:
-        separated = self.stop_when_separated and loss < 1 / task.N
+        stops = self.says_numbers if self.stop_when_separated is None else self.stop_when_separated
+        separated = stops and loss < 1 / task.N
         return f"the loss {loss:.3g} is below 1/N, so no row is mistaken" if separated else None
 
     def link(self, columns: Floats) -> Floats:

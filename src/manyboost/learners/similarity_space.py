@@ -1,0 +1,169 @@
+"""Coordinates in which localized similarities measure distances: numbers scaled, categories one-hot, missing values at the mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from manyboost.learners.similarity_kernels import mix_coordinates
+
+Floats = NDArray[np.float64]
+METRICS = ("standard", "within", "none")
+FARTHEST = 1e100  # of a coordinate: its square is finite
+BLOCK = 1 << 20  # numbers transformed at a time
+
+
+@dataclass(frozen=True)
+class Space:
+    """How rows become coordinates.
+
+    A numeric column gives one coordinate, ``(x / 2^exponent - centre) * scale``; a column of n categories gives n, ``scale`` at its
+    category less their mean. Columns of scale zero give none. ``matrix`` then mixes all coordinates; an empty one does nothing.
+
+    Attributes
+    ----------
+    metric : "standard", "within" or "none"
+    exponent, centre, scale : (p,)
+    n_categories : (p,), 0 where a column is numeric
+    shares : the categories' shares of the rows, column after column
+    matrix : (c, c), or (0, 0)
+    """
+
+    metric: str
+    exponent: NDArray[np.int32]
+    centre: Floats
+    scale: Floats
+    n_categories: NDArray[np.int32]
+    shares: Floats
+    matrix: Floats
+
+    @property
+    def n_features(self) -> int:
+        return len(self.scale)
+
+    @property
+    def column(self) -> NDArray[np.intp]:
+        """The column that each coordinate comes from, before they are mixed."""
+        used = np.flatnonzero(self.scale > 0)
+        return np.repeat(used, np.maximum(self.n_categories[used], 1))
+
+    def coordinates(self, X: Any) -> Floats:
+        """(n, c) of rows as they come, every row by itself."""
+        out = np.empty((X.shape[0], len(self.column)))
+        n_rows = max(1, BLOCK // max(self.n_features, out.shape[1], 1))
+        for begin in range(0, len(out), n_rows):
+            part = X[begin : begin + n_rows]
+            part = np.asarray(part.toarray() if sparse.issparse(part) else part, np.float64)
+            out[begin : begin + n_rows] = self._mixed(self._plain(part))
+        return out
+
+    def _plain(self, X: Floats) -> Floats:
+        numeric = np.flatnonzero((self.scale > 0) & (self.n_categories == 0))
+        with np.errstate(over="ignore"):
+            numbers = (np.ldexp(X[:, numeric], -self.exponent[numeric]) - self.centre[numeric]) * self.scale[numeric]
+        numbers = np.clip(np.where(np.isnan(numbers), 0.0, numbers), -FARTHEST, FARTHEST)
+        if not self.n_categories.any():
+            return numbers
+        out, first, share = [], 0, 0
+        for at, n in enumerate(self.n_categories):
+            if n == 0:
+                if self.scale[at] > 0:
+                    out.append(numbers[:, [first]])
+                    first += 1
+                continue
+            if self.scale[at] > 0:
+                one_hot = (X[:, [at]] == np.arange(n)) - self.shares[share : share + n]
+                out.append(np.where(np.isnan(X[:, [at]]), 0.0, one_hot * self.scale[at]))
+            share += n
+        return np.hstack(out) if out else np.empty((len(X), 0))
+
+    def _mixed(self, coordinates: Floats) -> Floats:
+        if not len(self.matrix):
+            return coordinates
+        out = np.empty_like(coordinates)
+        mix_coordinates(np.ascontiguousarray(coordinates), self.matrix, out)
+        return out
+
+
+def learn_space(
+    X: Any, y: NDArray[np.intp], weight: Floats, n_categories: NDArray[np.int32], metric: str, feature_weights: Any, n_counted: float
+) -> Space:
+    """The coordinates of a metric, from rows in an order that depends on what is in them alone.
+
+    ``n_counted`` is how many rows these are, a weight of two being two rows.
+    """
+    p = X.shape[1]
+    exponent, centre, scale = np.zeros(p, np.int32), np.zeros(p), np.zeros(p)
+    shares: list[Floats] = []
+    relevance = np.ones(p)
+    for at in range(p):
+        values = np.asarray(X[:, [at]].toarray()[:, 0] if sparse.issparse(X) else X[:, at], np.float64)
+        known = ~np.isnan(values)
+        values, w, classes = values[known], weight[known], y[known]
+        total = w.sum()
+        if n_categories[at]:
+            share = np.bincount(values.astype(np.intp), w, n_categories[at]) / (total if total > 0 else 1.0)
+            shares.append(share)
+            spread = 1.0 - (share**2).sum()  # how often two rows differ
+            scale[at] = 0.0 if spread <= 1e-12 else 1.0 if metric == "none" else 1.0 / np.sqrt(spread)
+            relevance[at] = _relevance((values[:, None] == np.arange(n_categories[at])).astype(np.float64), w, classes)
+            continue
+        if not len(values) or values.min() == values.max():
+            continue
+        exponent[at] = np.frexp(np.abs(values).max())[1]
+        small = np.ldexp(values, -exponent[at])
+        centre[at] = (small * w).sum() / total
+        deviation = np.sqrt((w * (small - centre[at]) ** 2).sum() / total)
+        if deviation > 0:
+            scale[at] = 1.0 if metric == "none" else 1.0 / deviation
+            relevance[at] = _relevance(small[:, None], w, classes)
+    numeric = (n_categories == 0) & (scale > 0)
+    if metric == "none" and numeric.any():  # columns keep their proportions; one power of two for all keeps their squares finite
+        unit = int(exponent[numeric].max())
+        scale[numeric] = np.ldexp(scale[numeric], exponent[numeric] - unit)
+        scale[n_categories > 0] = np.ldexp(scale[n_categories > 0], -unit)
+    if feature_weights is not None:
+        factors = relevance if isinstance(feature_weights, str) else np.asarray(feature_weights, np.float64)
+        if factors.shape != (p,) or not (np.isfinite(factors) & (factors >= 0)).all() or not factors.any():
+            raise ValueError(
+                f"feature_weights must be one finite factor of at least 0 for each of the {p} columns, not all of them 0; "
+                f"it has the shape {factors.shape}."
+            )
+        scale *= np.sqrt(factors / factors.max())
+    space = Space(metric, exponent, centre, scale, n_categories.astype(np.int32), np.concatenate([np.empty(0), *shares]), np.empty((0, 0)))
+    if metric != "within":
+        return space
+    matrix = _whitening(space.coordinates(X), y, weight, n_counted)
+    return Space(metric, exponent, centre, scale, space.n_categories, space.shares, matrix)
+
+
+def _relevance(values: Floats, weight: Floats, y: NDArray[np.intp]) -> float:
+    """The share of the variance of some coordinates that lies between the classes."""
+    total = weight.sum()
+    centred = values - (weight[:, None] * values).sum(axis=0) / total
+    of_class = np.bincount(y, weight)
+    means = np.stack([np.bincount(y, weight * column, len(of_class)) for column in centred.T]) / np.where(of_class > 0, of_class, 1.0)
+    between, everything = (means**2 * of_class).sum(), (weight[:, None] * centred**2).sum()
+    return float(between / everything) if everything > 0 else 0.0
+
+
+def _whitening(Z: Floats, y: NDArray[np.intp], weight: Floats, n_counted: float) -> Floats:
+    """The inverse root of the covariance within the classes, drawn towards its mean variance where rows are few."""
+    c = Z.shape[1]
+    centred = Z.copy()
+    for k in np.unique(y):
+        rows = y == k
+        centred[rows] -= (weight[rows, None] * Z[rows]).sum(axis=0) / weight[rows].sum()
+    with threadpool_limits(1, "blas"):  # threads would change the order of sums
+        covariance = (centred * (weight / weight.sum())[:, None]).T @ centred
+        even = c / (c + n_counted)
+        mean = float(np.trace(covariance)) / max(c, 1)
+        if not mean > 0:
+            return np.eye(c)
+        values, vectors = np.linalg.eigh((1 - even) * covariance + even * mean * np.eye(c))
+        return np.ascontiguousarray((vectors / np.sqrt(values)) @ vectors.T)

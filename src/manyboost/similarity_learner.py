@@ -1,0 +1,384 @@
+"""Localized similarities as the weak learner: rows as coordinates, and a comparison for each problem.
+
+    Appel and Perona (2017)                          here
+    U, u_n = w_n * y_n / sqrt(N sum_m w_m)           never made; U U' is ``products`` divided by the roots of the classes' totals    (7),
+                                                     equal rows being one: a weight of two is two rows
+    v, the first eigenvector of U' U                 v = U' q with q that of the K x K matrix U U'                                   (8)
+    b_n = sign(v_n)                                  ``v < 0`` and ``v > 0``, the two groups; either of v and -v will do
+    f_1, the homogeneous stump                       HOMOGENEOUS                                                      5.2, steps 0 and 3
+    f_i, the isolating similarity                    ``_isolator``, tau a quarter of the squared distance to the nearest row    5.2, 2
+    steps 4 to 6                                     ``_of_the_paper``
+
+By default pairs are not sought by steps 4 to 6: heavy rows (anchors, drawn in proportion to |v|) are paired with random rows of the other
+group and compared by the Newton gain along q, ``(sum f v)^2 / sum f^2 h``, on rows drawn in proportion to |v|; the best few are compared by
+their loss on all rows. The guarantee stays: where no candidate lowers the loss by the bound of section 5, the hard isolator is taken, and
+that whose product with v is largest is enough for the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.learners.localized_similarity import LocalizedSimilarity
+from manyboost.learners.similarities import Comparison, Similarities, squared_distances
+from manyboost.learners.similarity_kernels import (
+    LANES,
+    add_along,
+    add_distances,
+    add_products,
+    add_responses,
+    add_signed_weights,
+    isolator_losses,
+    screen_pairs,
+)
+from manyboost.learners.similarity_space import Space
+from manyboost.loop import Grown, GrownMember, Settings, Threads, counted_rows
+from manyboost.maths.number_steps import binned_steps
+from manyboost.maths.steps import NO_EDGE
+from manyboost.protocol import Floats, Leaves, Problem, Task
+from manyboost.row_keys import keys_of_content, keys_of_numbers
+from manyboost.rows import Response, in_parts
+from manyboost.trees.random_numbers import seed_of, uniform_of_keys
+from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
+
+BLOCK = 4096  # rows whose sums are made together
+HOMOGENEOUS = Comparison(-1, -1, 0.0, False)
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of the training rows: their numbers, and the coordinates (0 to 2, c) of those it names."""
+
+    comparison: Comparison
+    points: Floats
+    scale: float
+
+    @property
+    def n_leaves(self) -> int:
+        return self.comparison.n_leaves
+
+    def answer(self, Z: Floats) -> Floats:
+        """What it says of rows, given by their coordinates: (n,)."""
+        out = np.empty(len(Z))
+        first, second = (0 if len(self.points) else -1), (1 if len(self.points) > 1 else -1)
+        add_responses(squared_distances(Z, self.points), first, second, self.scale, self.comparison.hard, 0, len(Z), out)
+        return out
+
+
+@dataclass(frozen=True)
+class SimilarityRows:
+    """Rows as coordinates, with a key of what is in each; members are comparisons, and together :class:`Similarities`.
+
+    Attributes
+    ----------
+    Z : (n, c) coordinates
+    keys, labels, row : (n,) key, class and place in ``source`` of each row
+    source : the table as it came
+    """
+
+    Z: Floats
+    keys: NDArray[np.uint64]
+    labels: NDArray[np.intp]
+    row: NDArray[np.int64]
+    source: Any
+    space: Space
+    estimator: LocalizedSimilarity
+
+    @classmethod
+    def of(cls, numeric: Any, labels: NDArray[np.intp], estimator: LocalizedSimilarity, space: Space) -> SimilarityRows:
+        return cls(space.coordinates(numeric), keys_of_numbers(numeric, labels), labels, np.arange(len(labels)), numeric, space, estimator)
+
+    def part(self, rows: Rows) -> SimilarityRows:
+        return replace(self, Z=self.Z[rows], keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
+
+    in_order = part
+
+    @cached_property
+    def points(self) -> tuple[Rows, Rows]:
+        """A row for each of the different points that rows stand at, in the order of the rows, and each row's point."""
+        _, first, number = np.unique(keys_of_numbers(self.Z, np.zeros(len(self.Z), np.intp)), return_index=True, return_inverse=True)
+        return np.sort(first), np.argsort(np.argsort(first))[number]
+
+    def agreed(self, task: Task) -> Task:
+        if self.estimator.coincident == "keep":
+            return task
+        first, point = self.points
+        votes = np.zeros((len(first), task.K))
+        np.add.at(votes, (point, task.y), task.weight)
+        return replace(task, y=votes.argmax(axis=1)[point])
+
+    def learner(self, task: Task, settings: Settings, threads: Threads) -> SimilarityLearner:
+        return SimilarityLearner(self, task, settings, threads)
+
+    def no_members(self, n_columns: int) -> Similarities:
+        return Similarities.empty(self.space, n_columns)
+
+    def extended(self, members: Similarities, grown: Sequence[GrownMember]) -> Similarities:
+        """The members with further ones. Equal rows are one point."""
+        if not grown:
+            return members
+        keys = keys_of_content(self.keys, self.labels)
+        number = {int(key): at for at, key in enumerate(keys_of_content(keys_of_numbers(members.points, members.label), members.label))}
+        new: list[int] = []
+
+        def point_of(row: int) -> int:
+            if row < 0:
+                return -1
+            at = number.setdefault(int(keys[row]), len(number))
+            if at == len(members.points) + len(new):
+                new.append(row)
+            return at
+
+        comparisons = [
+            one.comparison._replace(first=point_of(one.comparison.first), second=point_of(one.comparison.second)) for one, _, _, _ in grown
+        ]
+        chosen = self.source[self.row[new]] if new else self.source[:0]
+        values = np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen, np.float64)
+        with_points = replace(
+            members,
+            points=np.concatenate([members.points, values]),
+            label=np.append(members.label, self.labels[new]).astype(np.int32),
+            row=np.append(members.row, self.row[new]).astype(np.int64),
+        )
+        _, vectors, column, round_ = zip(*grown, strict=True)
+        return with_points.extended(comparisons, vectors, column, round_)  # type: ignore[no-any-return]
+
+    def respond(self, member: Compared, vectors: Floats) -> Response:
+        return Response(vectors, np.zeros(len(self.Z), np.int32), member.answer(self.Z))
+
+    def replay(self, members: Similarities) -> Iterator[tuple[int, int, Response]]:
+        return members.replay(self.Z)
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """Where the loss falls: v and h along the first eigenvector, added up over the rows of each of P points, and the weights' sums."""
+
+    W: Floats  # (n, K)
+    totals: Floats  # (K,) weight
+    signed: Floats  # (P, K) weight for less weight against, of each point
+    differences: Floats  # (K,) the same of all
+    v: Floats  # (P,)
+    h: Floats  # (P,)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    comparison: Comparison
+    scale: float
+    answer: Floats  # (n,)
+    loss: float
+
+
+class SimilarityLearner:
+    """Finds a comparison for each problem of a round."""
+
+    def __init__(self, rows: SimilarityRows, task: Task, settings: Settings, threads: Threads):
+        self.rows, self.task, self.settings, self.threads = rows, task, settings, threads
+        self.learner, self.Z = rows.estimator, rows.Z
+        if settings.sampling == "smote":
+            raise ValueError("sampling='smote' makes rows up, and a similarity compares with training rows only; use another sampling.")
+        n = len(self.Z)
+        self.row_of, self.point = rows.points
+        self.n_points = len(self.row_of)
+        self.weight = np.bincount(self.point, task.weight, self.n_points)
+        self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
+        self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
+        self.hard = self.learner.response == "sign"
+
+    @property
+    def n_draws(self) -> int:
+        """Where even an isolator is of no use, so is any other draw."""
+        return 1
+
+    def grow_again(self, problem: Problem, *of: int) -> Grown:
+        """A comparison for one problem, by the random numbers of (round, problem, draw)."""
+        if not problem.numbers:
+            raise ValueError(
+                f"estimator={self.learner!r} answers with a number for each row, which this algorithm, as it is set, cannot use; "
+                "use RebelClassifier."
+            )
+        seed = seed_of(self.settings.seed, *of)
+        direction = self._direction(problem.statistics.dense)
+        best = self._best(direction, self._drawn(problem, seed), seed)
+        points = self.Z[[row for row in (best.comparison.first, best.comparison.second) if row >= 0]]
+        leaves = Leaves(direction.W, self.label, numbers=best.answer)
+        return Grown(Compared(best.comparison, points, best.scale), self.leaf, leaves)
+
+    def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
+        return [self.grow_again(problem, round_, at) for at, problem in enumerate(problems)]
+
+    # ---- where the loss falls --------------------------------------------------------------------------------------------------------
+
+    def _direction(self, W: Floats) -> _Direction:
+        n, K, P = len(W), W.shape[1], self.n_points
+        signed = np.zeros((P, K))
+        add_signed_weights(W, self.task.y, self.point, signed)
+        n_blocks = -(-P // BLOCK)
+        products = np.zeros((n_blocks, K, K))
+
+        def add(first: int, last: int) -> None:
+            for block in range(first, last):
+                add_products(signed, block * BLOCK, min((block + 1) * BLOCK, P), products[block])
+
+        in_parts(self.threads, n_blocks, add)
+        totals = W.sum(axis=0)
+        unit = np.divide(1.0, np.sqrt(totals), out=np.zeros(K), where=totals > 0)
+        q = np.linalg.eigh(products.sum(axis=0) * unit * unit[:, None], UPLO="L")[1][:, -1] * unit
+        v, h = np.empty(P), np.empty(n)
+        add_along(signed, q, 0, P, v)
+        add_along(W, q * q, 0, n, h)
+        v[np.abs(v) <= NO_EDGE * np.abs(v).max()] = 0.0  # the rows of a point may cancel but for rounding
+        return _Direction(W, totals, signed, signed.sum(axis=0), v, h if n == P else np.bincount(self.point, h, P).astype(np.float64))
+
+    def _drawn(self, problem: Problem, seed: int) -> NDArray[np.bool_]:
+        """The points that may be compared with, where the user wants a sample of the rows."""
+        settings, keys = self.settings, self.rows.keys
+        if settings.sampling == "weight":
+            rows = draw_by_weight(problem.statistics, self.n_drawn, seed)
+        elif settings.sampling == "under":
+            rows = draw_evenly(keys, self.task.y, settings.subsample, seed)
+        elif settings.subsample < 1.0:
+            rows = draw_uniformly(keys, settings.subsample, seed)
+        else:
+            return np.ones(self.n_points, bool)
+        drawn = np.zeros(self.n_points, bool)
+        drawn[self.point[rows]] = True
+        return drawn
+
+    # ---- candidates ------------------------------------------------------------------------------------------------------------------
+
+    def _best(self, direction: _Direction, drawn: NDArray[np.bool_], seed: int) -> _Candidate:
+        """The candidate of the least loss; the isolator in its hard form where the others do not lower the loss by as much as is proved."""
+        before = float(direction.totals.sum())
+        candidates = [self._homogeneous(direction)]
+        point = self._isolated_point(direction, drawn)
+        isolated = int(self.row_of[point])
+        if self.n_points > 1:
+            if self.learner.mode == "one-point":
+                candidates += self._judged(direction, self._isolators([isolated], self.hard))
+            elif self.learner.procedure == "paper":
+                candidates += self._judged(direction, self._isolators([isolated], self.hard))
+                candidates += self._of_the_paper(direction, point, drawn)
+            else:
+                pairs = self._screened_pairs(direction, drawn, seed)
+                candidates += self._judged(direction, [*self._isolators([isolated], self.hard), *pairs])
+        best = min(candidates, key=lambda one: one.loss)
+        proved = 1.0 - 2.0 / (direction.W.shape[1] * self.n_points**2)
+        if best.loss > proved * before and self.n_points > 1 and not self.hard:
+            best = min([best, *self._judged(direction, self._isolators([isolated], True))], key=lambda one: one.loss)
+        return best
+
+    def _homogeneous(self, direction: _Direction) -> _Candidate:
+        loss = np.sqrt(np.maximum(direction.totals**2 - direction.differences**2, 0.0)).sum()
+        return _Candidate(HOMOGENEOUS, 0.0, np.ones(len(self.Z)), float(loss))
+
+    def _isolated_point(self, direction: _Direction, drawn: NDArray[np.bool_]) -> int:
+        """The point to isolate: that of the least loss, or, when pairs are screened along v, that of the largest product with v."""
+        if self.learner.procedure == "paper" or self.learner.mode == "one-point":
+            losses = np.empty(self.n_points)
+            isolator_losses(direction.signed, direction.totals, direction.differences, losses)
+            worth = -losses
+        else:
+            worth = np.abs(2 * direction.v - direction.v.sum())
+        return int(np.where(drawn, worth, -np.inf).argmax())
+
+    def _isolators(self, rows: Sequence[int], hard: bool) -> list[Comparison]:
+        return [Comparison(row, -1, np.nan, hard) for row in rows]  # their tau follows from the distances
+
+    def _judged(self, direction: _Direction, comparisons: Sequence[Comparison]) -> list[_Candidate]:
+        """Each comparison's answers to all rows, and the loss after the best step along them."""
+        used = np.unique([row for one in comparisons for row in (one.first, one.second) if row >= 0])
+        distance = self._distances(used)
+
+        def judge(one: Comparison) -> _Candidate | None:
+            first, second = int(np.searchsorted(used, one.first)), int(np.searchsorted(used, one.second)) if one.second >= 0 else -1
+            if second < 0:
+                column = distance[:, first]
+                one = one._replace(tau=float(column[column > 0].min(initial=np.inf)) / 4)
+                scale = one.tau
+            else:
+                scale = float(distance[one.second, first]) / 4
+            if not 0 < scale < np.inf:
+                return None
+            out = np.empty(len(distance))
+            add_responses(distance, first, second, scale, one.hard, 0, len(out), out)
+            return _Candidate(one, scale, out, binned_steps(out, direction.W, self.task.y)[1])
+
+        return [found for found in self.threads.map(judge, comparisons) if found is not None]
+
+    def _distances(self, rows: Rows) -> Floats:
+        """Squared distances (n, m) of all rows to some."""
+        n, points = len(self.Z), np.ascontiguousarray(self.Z[rows].T)
+        out = np.empty((n, len(rows)))
+        in_parts(self.threads, -(-n // BLOCK), lambda first, last: add_distances(
+            self.Z, points, first * BLOCK, min(last * BLOCK, n), out
+        ))  # fmt: skip
+        return out
+
+    def _screened_pairs(self, direction: _Direction, drawn: NDArray[np.bool_], seed: int) -> list[Comparison]:
+        """The pairs of anchors and partners of the largest Newton gain."""
+        learner, v = self.learner, direction.v
+        heavy = np.where(drawn, np.abs(v), 0.0)
+        numbers = uniform_of_keys(seed, np.arange(learner.n_anchors + learner.n_partners + 1, dtype=np.uint64))
+        anchors = np.append(int(heavy.argmax()), _drawn_by(heavy, numbers[1 : learner.n_anchors]))
+        weight = np.where(drawn, self.weight, 0.0)
+        # the same numbers for both groups, since -q would do as well as q
+        partners = [_drawn_by(np.where(group, weight, 0.0), numbers[learner.n_anchors : -1]) for group in (v < 0, v > 0)]
+        if not (len(partners[0]) and len(partners[1])):
+            return []
+        rows = self.row_of[np.concatenate([anchors, *partners])]
+        points = self.Z[rows]
+        below, above = np.arange(len(partners[0])) + len(anchors), np.arange(len(partners[1])) + len(anchors) + len(partners[0])
+        first = np.repeat(np.arange(len(anchors)), len(below))
+        second = np.concatenate([above if v[point] < 0 else below for point in anchors])
+        e = squared_distances(points[: len(anchors)], points)[first, second] / 4
+        sample, sign, h = self._sample(direction, numbers[-1])
+        distance = np.ascontiguousarray(squared_distances(sample, points).T)
+        gain = np.empty(len(first))
+        screen_pairs(distance, first, second, e, sign, h, self.hard, gain)
+        best = np.argsort(-gain, kind="stable")[: learner.n_finalists]
+        found = dict.fromkeys((int(rows[first[p]]), int(rows[second[p]])) for p in best if gain[p] > 0)
+        return [Comparison(i, j, 0.0, self.hard) for i, j in found]
+
+    def _sample(self, direction: _Direction, number: float) -> tuple[Floats, Floats, Floats]:
+        """Points to screen pairs on, by their coordinates, with v and h of each: all, or some drawn evenly along the sum of |v|."""
+        n, v, h = self.n_points, direction.v, direction.h
+        wanted = -(-min(self.learner.n_screened, n) // LANES) * LANES
+        if n <= self.learner.n_screened:
+            padding = (0, wanted - n)
+            return np.pad(self.Z[self.row_of], (padding, (0, 0))), np.pad(v, padding), np.pad(h, padding)
+        heavy = np.abs(v)
+        points = _drawn_by(heavy, (np.arange(wanted) + number) / wanted)
+        return self.Z[self.row_of[points]], np.sign(v[points]), h[points] / heavy[points]
+
+    def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
+        """Procedure 5.2, steps 4 to 6: the isolated row against its nearest opposite rows, and whatever is near these left out."""
+        opposite = direction.v * direction.v[point] < 0
+        Z, i = self.Z[self.row_of], int(self.row_of[point])
+        to_first = squared_distances(Z, Z[[point]])[:, 0]
+        alive = opposite & drawn & (to_first > 0)
+        found: list[_Candidate] = []
+        while alive.any() and len(found) != self.learner.max_candidates:
+            nearest = int(np.where(alive, to_first, np.inf).argmin())
+            pair = Comparison(i, int(self.row_of[nearest]), 0.0, self.hard)
+            found += self._judged(direction, [pair])
+            answer = Compared(pair._replace(hard=False), Z[[point, nearest]], float(to_first[nearest]) / 4).answer(Z)
+            alive &= answer > answer[nearest] / 2
+            alive[nearest] = False
+        return found
+
+
+def _drawn_by(weight: Floats, numbers: Floats) -> Rows:
+    """A place for each number in [0, 1): there the sum of the weights passes that share of it. None without weight."""
+    below = np.cumsum(weight)
+    if not below[-1] > 0:
+        return np.empty(0, np.intp)
+    return np.asarray(np.minimum(np.searchsorted(below, numbers * below[-1], side="right"), int(np.flatnonzero(weight)[-1])))

@@ -1,0 +1,79 @@
+"""Which metric similarities use: the one asked for, or the one that held-out neighbours speak for.
+
+The training loss would choose wrongly, and a fit for each metric would cost much. So rows are classified by their nearest neighbours among
+the rows of other folds, in the coordinates that those rows give. Another metric takes the place of the standard one only if the rows that
+it alone gets right outnumber those that only the standard one gets right by more than chance would (a sign test): few rows never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.learners.localized_similarity import LocalizedSimilarity
+from manyboost.learners.similarities import squared_distances
+from manyboost.learners.similarity_space import METRICS, Space, learn_space
+from manyboost.protocol import Floats, Task
+from manyboost.row_keys import keys_of_numbers
+from manyboost.validation import folds_of_rows
+
+N_JUDGED = 2000  # rows that speak
+N_FOLDS = 5
+N_NEIGHBOURS = 3
+DEVIATIONS = 2.0  # by which the count must differ from that of chance
+BLOCK = 256  # rows whose distances are made together
+
+
+def space_for(
+    learner: LocalizedSimilarity, numeric: Any, labels: NDArray[np.intp], weight: Floats, n_categories: NDArray[np.int32]
+) -> Space:
+    """The coordinates that a learner measures distances in."""
+    keys = keys_of_numbers(numeric, labels)
+    order = np.lexsort((weight, keys))
+    task = Task.of(labels[order], int(labels.max()) + 1, weight[order])
+
+    def space(metric: str, rows: NDArray[np.intp]) -> Space:
+        part = task.part(rows)
+        return learn_space(numeric[order[rows]], part.y, part.weight, n_categories, metric, learner.feature_weights, part.N)
+
+    metric = learner.metric
+    if metric == "auto":
+        judged = np.arange(min(N_JUDGED, len(order)))  # the order of keys is as good as a random one
+        X, part, some_keys = numeric[order[judged]], task.part(judged), keys[order[judged]]
+        right = {name: _right_by_neighbours(X, part, some_keys, partial(space, name)) for name in METRICS}
+        metric = _clearly_best(right, task.weight[judged])
+    return space(metric, np.arange(len(order)))
+
+
+def _clearly_best(right: dict[str, NDArray[np.bool_]], weight: Floats) -> str:
+    """The metric of the most right rows, if it is clearly better than the standard one."""
+    standard, best, most = right["standard"], "standard", DEVIATIONS
+    unit = weight.mean()
+    for name, found in right.items():
+        only, lost = (weight[found & ~standard]).sum() / unit, (weight[standard & ~found]).sum() / unit
+        if only > lost and (only - lost) / np.sqrt(only + lost) > most:
+            best, most = name, (only - lost) / np.sqrt(only + lost)
+    return best
+
+
+def _right_by_neighbours(X: Any, task: Task, keys: NDArray[np.uint64], space: Callable[[NDArray[np.intp]], Space]) -> NDArray[np.bool_]:
+    """Which rows are classified rightly by their nearest neighbours among the rows of other folds; rows of no fold are not asked."""
+    fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
+    right = np.zeros(len(task.y), bool)
+    for held in range(N_FOLDS):
+        inside, outside = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+        if not len(outside):
+            continue
+        found = space(inside)
+        known, asked = found.coordinates(X[inside]), found.coordinates(X[outside])
+        for begin in range(0, len(outside), BLOCK):
+            distance = squared_distances(asked[begin : begin + BLOCK], known)
+            nearest = inside[np.argsort(distance, axis=1, kind="stable")[:, :N_NEIGHBOURS]]
+            votes = (task.y[nearest][:, :, None] == np.arange(task.K)).sum(axis=1, dtype=np.float64)
+            votes[np.arange(len(nearest)), task.y[nearest[:, 0]]] += 0.5  # the nearest settles ties
+            right[outside[begin : begin + BLOCK]] = votes.argmax(axis=1) == task.y[outside[begin : begin + BLOCK]]
+    return right
