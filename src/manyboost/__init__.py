@@ -25,6 +25,7 @@ from manyboost.algorithms.rusboost import RUSBoostClassifier
 from manyboost.algorithms.samme import SAMMEClassifier
 from manyboost.algorithms.smoteboost import SMOTEBoostClassifier
 from manyboost.algorithms.structboost import StructBoostClassifier
+from manyboost.blend import ManyBoostClassifier
 from manyboost.model_file import BadModelFile, fingerprint, load, save
 from manyboost.reductions import OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier
 from manyboost.svm import LinearMulticlassSVC, MulticlassSVC
@@ -52,6 +53,7 @@ __all__ = [
     "LinearMulticlassSVC",
     "LogitBoostClassifier",
     "MCBoostClassifier",
+    "ManyBoostClassifier",
     "MulticlassSVC",
     "OneVsAllClassifier",
     "OneVsOneClassifier",

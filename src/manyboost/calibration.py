@@ -9,19 +9,34 @@ divided by that at a quarter. Where a run ended by itself, the factor falls with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.loop import Algorithm, Rows, Work, boost
-from manyboost.maths.links import best_temperature
+from manyboost.maths.links import best_temperature, log_loss
 from manyboost.protocol import Floats, Task
 from manyboost.validation import folds_of_rows
 
 N_FOLDS = 5
 HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
 SHORTEST = 16  # rounds: below this the pilot has the full length
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The factor of the scores, and the error and log-loss of the longest pilots on the rows they had not seen."""
+
+    temperature: float
+    error: float
+    log_loss: float
+
+    @classmethod
+    def of(cls, temperature: float, probability: Floats, y: NDArray[np.intp], weight: Floats) -> Calibration:
+        """From the probabilities of the held-out rows."""
+        wrong = probability.argmax(axis=1) != y
+        return cls(temperature, float(wrong @ weight / weight.sum()), log_loss(probability, y, weight))
 
 
 def _linked(link: Callable[[Floats], Floats], columns: Floats) -> Callable[[float], Floats]:
@@ -35,7 +50,7 @@ def fit_temperature(
     rows: Rows,
     work: Work,
     n_rounds: int,
-) -> float | None:
+) -> Calibration | None:
     """The factor of the columns that makes the link's probabilities honest; None when no row can be held out, or no pilot learns.
 
     ``n_rounds`` is how many rounds the model has.
@@ -73,8 +88,10 @@ def fit_temperature(
         found.append(best_temperature(_linked(link, columns), y, weight))
     *earlier, last = found
     if n_rounds < settings.n_estimators or min(pilot_rounds) < lengths[-1]:
-        return last * float(np.mean(pilot_rounds)) / n_rounds  # a run ended by itself: scores grow with the rounds
-    return min(last**2 / earlier[0], last) if earlier else last  # chance may let it rise, which is not to be taken further
+        temperature = last * float(np.mean(pilot_rounds)) / n_rounds  # a run ended by itself: scores grow with the rounds
+    else:
+        temperature = min(last**2 / earlier[0], last) if earlier else last  # chance may let it rise, which is not to be taken further
+    return Calibration.of(temperature, link(columns * last), y, weight)
 
 
 def _effective_rows(task: Task, keys: NDArray[np.uint64]) -> float:

@@ -43,6 +43,17 @@ class Columns:
         return [tuple(value(float(number), known) for number, known in zip(row, self.categories, strict=True)) for row in numbers]
 
 
+def feature_names(estimator: Any) -> list[str]:
+    """The names of the columns that an estimator was fitted to, or x0, x1, ..."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def dense_rows(numeric: Any) -> NDArray[np.float64]:
+    """A few rows of what :func:`read_columns` made."""
+    return np.asarray(numeric.toarray() if sparse.issparse(numeric) else numeric, np.float64)
+
+
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "__getitem__") and not isinstance(X, np.ndarray)
 

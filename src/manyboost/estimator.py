@@ -14,10 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from manyboost.calibration import fit_temperature
+from manyboost.calibration import Calibration, fit_temperature
 from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
-from manyboost.columns import Columns, read_columns
+from manyboost.columns import Columns, dense_rows, feature_names, read_columns
 from manyboost.committee import Committee, PlainRows
+from manyboost.contributions import TreeExplanation, one_row
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
 from manyboost.learners import LocalizedSimilarity
 from manyboost.learners.similarities import Similarities
@@ -47,6 +48,7 @@ from manyboost.similarity_learner import SimilarityRows
 from manyboost.similarity_metric import space_for
 from manyboost.tree_learner import BinnedRows
 from manyboost.trees.binning import MAX_BINS, Binning, find_cuts
+from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits
 from manyboost.validation import hold_out
 
@@ -467,6 +469,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _calibrate(self, task: Task, rows: Rows, work: Work, validation: Validation | None) -> None:
         """Set the temperature: from the validation rows where there are some, else from pilot fits."""
+        self._calibration: Calibration | None = None
         self.temperature_ = 1.0
         if not self.n_estimators_:
             return
@@ -474,10 +477,12 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             columns = np.zeros((len(validation.y), self.forest_.n_columns))
             for _, column, response in validation.rows.replay(self.forest_):
                 columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
-            self.temperature_ = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
-            return
-        found = fit_temperature(self, self.link, task, rows, work, self.n_estimators_)
-        self.temperature_ = 1.0 if found is None else found
+            factor = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
+            self._calibration = Calibration.of(factor, self.link(columns * factor), validation.y, validation.weight)
+        else:
+            self._calibration = fit_temperature(self, self.link, task, rows, work, self.n_estimators_)
+        if self._calibration is not None:
+            self.temperature_ = self._calibration.temperature
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
 
@@ -524,8 +529,31 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     def _labels(self, columns: Floats) -> NDArray[Any]:
         return np.asarray(self.classes_[self._scores(columns).argmax(axis=1)])
 
-    def explain(self, X: Any) -> Explanation:
-        """Why a model of similarities decides as it does for one row.
+    def contributions(self, X: Any) -> tuple[Floats, Floats]:
+        """What each feature adds to each score of each row, (n, p, K), and where the scores start, (K,); of models of our own trees.
+
+        ``start + contributions.sum(axis=1)`` are the scores. On its way through a tree a row passes nodes of ever fewer training rows; the
+        feature of each split is given the change of the mean score there.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from manyboost import SAMMEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SAMMEClassifier(n_estimators=20, random_state=0).fit(X, y)
+        >>> added, start = model.contributions(X)
+        >>> added.shape, bool(abs(start + added.sum(axis=1) - model.decision_function(X)).max() < 1e-9)
+        ((150, 4, 3), True)
+        """
+        check_is_fitted(self)
+        if not isinstance(self.forest_, Forest):
+            raise TypeError("contributions are of features in our own trees; this model has other members, so ask explain or the members.")
+        with Threads.of(self._n_threads()) as threads:
+            added, start = self.forest_.contributions(self._read(X), threads.map)
+        return (added, start) if self._decoder is None else (added @ self._decoder, start @ self._decoder)
+
+    def explain(self, X: Any) -> TreeExplanation | Explanation:
+        """Why the model decides as it does for one row.
 
         Parameters
         ----------
@@ -533,8 +561,9 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
         Returns
         -------
-        Explanation
-            The training examples that the row was compared with and what each comparison adds; ``print`` it, or ask its ``why``.
+        TreeExplanation or Explanation
+            What each feature adds to the scores, of our own trees; of localized similarities, the training examples that the row was
+            compared with and what each comparison adds. ``print`` it, or ask its ``why``.
 
         Examples
         --------
@@ -542,28 +571,30 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         >>> from manyboost import RebelClassifier
         >>> from manyboost.learners import LocalizedSimilarity
         >>> X, y = load_iris(return_X_y=True)
-        >>> model = RebelClassifier(estimator=LocalizedSimilarity(), random_state=0).fit(X, y)
-        >>> print(model.explain(X[100]))
+        >>> print(RebelClassifier(random_state=0).fit(X, y).explain(X[100]))
+        Predicted: 2 (probability ...).
+        2 and not 1: the scores of the trees differ by ...
+        >>> print(RebelClassifier(estimator=LocalizedSimilarity(), random_state=0).fit(X, y).explain(X[100]))
         Predicted: 2 (probability ...).
         2 and not 1: the scores differ by ...
         """
         check_is_fitted(self)
-        if not isinstance(self.forest_, Similarities):
-            raise TypeError(
-                "explain shows the training examples that a row is compared with, and this model has none; "
-                "fit RebelClassifier(estimator=LocalizedSimilarity())."
-            )
-        if np.ndim(X) == 1 and not hasattr(X, "columns"):
-            X = np.asarray(X)[None]
-        numeric = self._read(X)
-        if numeric.shape[0] != 1:
-            raise ValueError(f"explain takes one row, not {numeric.shape[0]}; give X[[i]] for row i.")
+        row = one_row(X)
+        numeric = self._read(row)
         columns = self.forest_.columns(numeric)
-        decoder = np.eye(len(self.classes_)) if self._decoder is None else self._decoder
         scores, probability = self._scores(columns)[0], self._probability(columns)[0]
-        return explain_row(
-            self.forest_, numeric, decoder, self.classes_.tolist(), scores, probability, self._columns.decoded
-        )  # fmt: skip
+        if isinstance(self.forest_, Similarities):
+            decoder = np.eye(len(self.classes_)) if self._decoder is None else self._decoder
+            return explain_row(self.forest_, numeric, decoder, self.classes_.tolist(), scores, probability, self._columns.decoded)
+        if isinstance(self.forest_, Forest):
+            added, start = self.contributions(row)
+            names = feature_names(self)
+            values = self._columns.decoded(dense_rows(numeric))[0]
+            return TreeExplanation(self.classes_, names, values, start, added[0], probability, self.classes_[int(scores.argmax())])
+        raise TypeError(
+            f"explain looks into our own trees and into localized similarities; this model is made of {type(self.estimator).__name__}, "
+            "so ask its estimators_."
+        )
 
     def _staged(self, X: Any) -> Iterator[Floats]:
         check_is_fitted(self)

@@ -63,6 +63,48 @@ def _add_scores(X, nodes, masks, values, members, begin, end, columns):
                     columns[i, column + k] += values[at + k]
 
 
+@compiled
+def _mean_vectors(nodes, values, members, means):
+    """What the rows that pass each node are given in the mean: (nodes, width), by the rows the trees were grown on."""
+    for t in range(len(members)):
+        root, width = members[t].root, members[t].width
+        end = members[t + 1].root if t + 1 < len(members) else len(nodes)
+        for n in range(end - 1, root - 1, -1):  # children come after their parents
+            if nodes[n].feature < 0:
+                for k in range(width):
+                    means[n, k] = values[nodes[n].left + k]
+            else:
+                left = root + nodes[n].left
+                total = nodes[left].cover + nodes[left + 1].cover
+                share = nodes[left].cover / total if total > 0 else 0.5
+                for k in range(width):
+                    means[n, k] = share * means[left, k] + (1.0 - share) * means[left + 1, k]
+
+
+@compiled
+def _add_contributions(X, nodes, masks, means, members, out):
+    """Add to ``out`` (n, p, C) what each split on a row's way changes in the mean vector."""
+    for t in range(len(members)):
+        root, width, column = members[t].root, members[t].width, members[t].column
+        for i in range(X.shape[0]):
+            n = root
+            f = nodes[n].feature
+            while f >= 0:
+                x = X[i, f]
+                if np.isnan(x):
+                    right = not nodes[n].missing_left
+                elif nodes[n].categories < 0:
+                    right = x > nodes[n].threshold
+                else:
+                    c = np.int64(x)
+                    right = (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
+                child = root + nodes[n].left + right
+                for k in range(width):
+                    out[i, f, column + k] += means[child, k] - means[n, k]
+                n = child
+                f = nodes[n].feature
+
+
 @dataclass(frozen=True)
 class Forest:
     """Members in the order they were added.
@@ -208,6 +250,26 @@ class Forest:
         columns = np.zeros((X.shape[0], self.n_columns))
         self.add_to(columns, X, each=each)
         return columns
+
+    def contributions(self, X: Any, each: Callable[..., Iterable[Any]] = map) -> tuple[Floats, Floats]:
+        """What each feature adds to the columns of each row, (n, p, C), and the sum of the trees' means, (C,): together, :meth:`columns`.
+
+        On its way through a tree a row passes nodes of ever fewer training rows; the feature of a split is given the change of their mean.
+        """
+        means = np.zeros((len(self.nodes), int(self.members["width"].max(initial=0))))
+        _mean_vectors(self.nodes, self.values, self.members, means)
+        start = np.zeros(self.n_columns)
+        for member in self.members:
+            start[member["column"] : member["column"] + member["width"]] += means[member["root"], : member["width"]]
+        out = np.zeros((X.shape[0], X.shape[1], self.n_columns))
+
+        def add(first: int) -> None:
+            block = X[first : first + ROWS_PER_BLOCK]
+            dense = np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
+            _add_contributions(dense, self.nodes, self.masks, means, self.members, out[first : first + ROWS_PER_BLOCK])
+
+        list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
+        return out, start
 
     def staged_columns(self, X: Any) -> Iterator[Floats]:
         """The same sum after each round; the array is one and the same."""
