@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from manyboost.algorithms import ALGORITHMS
+from manyboost.learners import LocalizedSimilarity
 
 N_ROUNDS = 5
 SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
@@ -37,7 +38,11 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
         {"coefficients": "corrective", "learners": "shared", "max_depth": 2, "splitter": "best", "nu": 1e-3},
     ],
     "piboost": [{"separators": "singles"}, {"separators": "all", "probability": "separators", "learner_weights": "cost"}],
-    "rebel": [{"leaves": "shared"}],
+    "rebel": [
+        {"leaves": "shared"},
+        {"estimator": LocalizedSimilarity()},
+        {"estimator": LocalizedSimilarity(response="sign", procedure="paper", metric="within", coincident="keep"), "line_search": "bound"},
+    ],
     "structboost": [{"solver": "cutting_planes", "max_depth": 1, "subsample": 1.0, "C": 10.0, "tolerance": 0.2, "calibrate": False}],
     "samme": [{"criterion": "entropy", "splitter": "random", "max_leaf_nodes": 8}],
 }

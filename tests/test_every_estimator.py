@@ -14,6 +14,7 @@ import manyboost
 from manyboost import SAMMEClassifier, checks
 from manyboost.algorithms import ALGORITHMS
 from manyboost.checks import CHECKS, check_algorithm, run_check
+from manyboost.learners import LocalizedSimilarity
 from manyboost.protocol import Answer
 
 X, Y = checks.some_rows()
@@ -30,6 +31,7 @@ OTHER_WAYS = [
     SAMMEClassifier(n_estimators=5, subsample=0.5, calibrate=False),
     manyboost.AdaBoostMHClassifier(n_estimators=5, sampling="smote", splitter="best", grow_by="classes"),
     manyboost.PIBoostClassifier(n_estimators=3, separators="all", probability="separators", calibrate=False),
+    manyboost.RebelClassifier(n_estimators=5, estimator=LocalizedSimilarity()),
 ]
 
 

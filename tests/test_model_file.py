@@ -27,6 +27,7 @@ from sklearn.linear_model import LogisticRegression
 import manyboost
 from manyboost import BadModelFile, PIBoostClassifier, SAMMEClassifier, fingerprint, load, model_schema, save
 from manyboost.algorithms import ALGORITHMS
+from manyboost.checks import parts_of
 from manyboost.model_file import HOW_TO_RUN
 from manyboost.model_schema import from_plain, plain
 
@@ -89,9 +90,9 @@ def assert_same(model: Any, again: Any, X: Any) -> None:
     for name in ("n_estimators_", "stop_reason_", "n_clipped_steps_", "n_features_in_", "temperature_", "_seed", "_columns"):
         assert getattr(again, name) == getattr(model, name), name
         assert type(getattr(again, name)) is type(getattr(model, name)), name
-    for part, names in (("forest_", ("nodes", "masks", "values", "members")), ("_binning", ("cuts", "offset", "n_categories"))):
-        for name in names:
-            np.testing.assert_array_equal(getattr(getattr(again, part), name), getattr(getattr(model, part), name), strict=True)
+    for part in ("forest_", "_binning", "_space"):
+        for mine, other in zip(parts_of(getattr(again, part)), parts_of(getattr(model, part)), strict=True):
+            np.testing.assert_array_equal(mine, other, strict=isinstance(mine, np.ndarray))
     assert again.history_.keys() == model.history_.keys()
     for name in model.history_.keys() - {"seconds"}:
         np.testing.assert_array_equal(again.history_[name], model.history_[name], strict=True)

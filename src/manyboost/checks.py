@@ -80,19 +80,19 @@ def digest(model: Any) -> str:
     """A hash of all that was learnt and of the history but its times; unlike a model file's it is of any algorithm and of no parameter."""
     parts: list[Any] = [model.classes_.tolist(), model.stop_reason_, model.temperature_, model.class_prior_, model._decoder]
     parts += [model.history_[name] for name in HISTORY if name != "seconds"]
-    parts += _parts(model._binning) + _parts(model.forest_)
+    parts += parts_of(model._binning) + parts_of(model.forest_)
     out = hashlib.sha256()
     for part in parts:
         out.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
     return out.hexdigest()
 
 
-def _parts(whole: Any) -> list[Any]:
+def parts_of(whole: Any) -> list[Any]:
     """The fields of a dataclass, those of its own fields and of structured arrays one by one; but not which row of a table was which."""
     if not is_dataclass(whole):
         names = getattr(getattr(whole, "dtype", None), "names", None)
         return [whole[name] for name in names] if names else [whole]
-    return [part for field in fields(whole) if field.name != "row" for part in _parts(getattr(whole, field.name))]
+    return [part for field in fields(whole) if field.name != "row" for part in parts_of(getattr(whole, field.name))]
 
 
 def _expect(holds: Any, otherwise: str) -> None:

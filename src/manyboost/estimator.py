@@ -53,9 +53,10 @@ from manyboost.trees.growing import GrowthLimits
 from manyboost.validation import hold_out
 
 _SHARED_PARAMETERS = """\
-estimator : None or a scikit-learn classifier
-    The weak learner: our trees, or any classifier. One without ``sample_weight`` in ``fit`` sees rows drawn by weight; a problem with
-    a cost for each label reaches it as copies of the rows, one for each label, by their weight (Bylander's transformation).
+estimator : None, a scikit-learn classifier or a learner of ``manyboost.learners``
+    The weak learner: our trees, or any classifier; for REBEL also similarities to training rows. A classifier without ``sample_weight`` in
+    ``fit`` sees rows drawn by weight; a problem with a cost for each label reaches it as copies of the rows, one for each label, by their
+    weight (Bylander's transformation).
 n_estimators : int
     Rounds of boosting.
 learning_rate : float
@@ -67,7 +68,7 @@ max_leaf_nodes : int or None
 min_samples_leaf, min_samples_split : int or float
     Fewest rows of a leaf, and of a node that is split: a count, or a fraction of the rows a tree is grown on.
 min_weight_fraction_leaf : float
-    Least share of the weight in a leaf.
+    Least share of the weight in a leaf, and on either side of a similarity: then no row is isolated.
 splitter : {"best", "random"}
     Try all thresholds, or one random threshold for each feature and node.
 max_bins : int
@@ -164,7 +165,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     trains_with_costs: ClassVar[bool] = False  # does the algorithm itself use Task.cost?
 
-    estimator: Any = checked(None, "None (our trees) or a scikit-learn classifier that is not fitted", is_learner)
+    estimator: Any = checked(None, "None (our trees), a scikit-learn classifier that is not fitted, or LocalizedSimilarity()", is_learner)
     n_estimators: int = integer(100, low=1)
     learning_rate: float = number(1.0, low=0, high=1, open_low=True)
     max_depth: int | None = integer(None, low=1, none="no limit")
@@ -326,9 +327,10 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """Parameters of our trees say nothing to another learner."""
         if self.estimator is None:
             return
+        meaningless = OF_OUR_TREES - getattr(self.estimator, "limits", frozenset())
         for parameter in fields(self):
             value = getattr(self, parameter.name)
-            if parameter.name in OF_OUR_TREES and value != parameter.default:
+            if parameter.name in meaningless and value != parameter.default:
                 raise ValueError(
                     f"{parameter.name}={value!r} is for our own trees; with estimator={self.estimator!r} leave it out and set the "
                     "learner's own parameters."

@@ -192,6 +192,7 @@ class SimilarityLearner:
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.hard = self.learner.response == "sign"
+        self.least_share = settings.limits.min_weight_fraction_leaf
 
     @property
     def n_draws(self) -> int:
@@ -310,6 +311,10 @@ class SimilarityLearner:
                 return None
             out = np.empty(len(distance))
             add_responses(distance, first, second, scale, one.hard, 0, len(out), out)
+            if self.least_share > 0:
+                share = float(self.task.weight[out >= 0].sum())
+                if min(share, 1 - share) < self.least_share:
+                    return None
             return _Candidate(one, scale, out, binned_steps(out, direction.W, self.task.y)[1])
 
         return [found for found in self.threads.map(judge, comparisons) if found is not None]

@@ -71,6 +71,7 @@ class LocalizedSimilarity(BaseEstimator):
     0.98
     """
 
+    limits: ClassVar[frozenset[str]] = frozenset({"min_weight_fraction_leaf"})  # of trees that mean something to it
     says_numbers: ClassVar[bool] = True  # and not labels: an algorithm must know what to do with one number for each row
 
     mode: str = choice("two-point", "two-point", "one-point")
