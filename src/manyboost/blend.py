@@ -1,19 +1,21 @@
 """The classifier to start with: several boosted models as one, with nothing to choose but how long it may take.
 
     quality       what is fitted
-    "fast"        one run of AdaBoost.MH; its temperature from shorter pilot runs
-    "balanced"    the mean of several such runs, each with chances of its own
-    "best"        longer runs of AdaBoost.MH and AdaBoost.MR with trees that grow with the data, and REBEL with localized similarities where
-                  there are not too many rows; the weights of the three from rows they had not seen
+    "fast"        one run of AdaBoost.MH
+    "balanced"    two runs of AdaBoost.MH and two of AdaBoost.MR, each with chances of its own
+    "best"        longer ones, of trees that grow with the data, and REBEL with localized similarities where there are not too many rows
 
-Probabilities are the weighted mean of the members' own. The weights are those of the mixture that makes held-out rows most likely, found by
-expectation maximisation, with a few pseudo-rows that were made by each part in equal shares: few rows cannot rule out a part.
+Before that, pilots: shorter runs on four fifths of the rows, which tell how long a run should be, how sure it may be of itself (its
+temperature) and what share in the blend each part deserves, all from the rows they have not seen. Probabilities are the weighted mean of
+the parts' own.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ from manyboost.contributions import BlendExplanation, TreeExplanation, one_row
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs, read_labels
 from manyboost.learners import LocalizedSimilarity
-from manyboost.maths.links import best_temperature, softmax
+from manyboost.maths.links import best_temperature, careful_log_loss, softmax
 from manyboost.maths.mixtures import mixture_weights
 from manyboost.parameters import (
     anything,
@@ -49,6 +51,8 @@ from manyboost.validation import folds_of_rows
 Floats = NDArray[np.float64]
 N_FOLDS = 5
 HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
+SHORTEST = 16  # rounds: pilots of shorter models have their full length
+N_STAGES = 4  # lengths that pilots try, each half of the next
 MOST_LEAVES = 2048
 ROWS_FOR_SIMILARITIES = 30_000  # with more, comparing examples takes longer than all the trees
 
@@ -60,6 +64,7 @@ class Part:
     name: str
     model: BoostingClassifier
     n_runs: int
+    n_rounds: int | None  # of each run; None: it ends by itself
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -69,13 +74,13 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     quality : {"fast", "balanced", "best"}
-        One run of AdaBoost.MH; the mean of several; or a blend of longer runs of AdaBoost.MH and AdaBoost.MR, with larger trees where
-        there are many rows, and of REBEL with localized similarities, weighted by how well they do on rows they have not seen.
+        One run of AdaBoost.MH; a blend of runs of AdaBoost.MH and AdaBoost.MR; or one of longer runs, with larger trees where there are
+        many rows, and of REBEL with localized similarities. Parts are weighted by how well they do on rows they have not seen.
     time_limit : float or None
         Seconds after which no further round and no further model is begun; ``description_`` says what was left out. A model that was cut
         short depends on the machine. None is no limit.
     n_estimators : int or None
-        Rounds of each run of trees; None leaves it to ``quality``.
+        Rounds of each run of trees at most; None leaves it to ``quality``. Pilots may find fewer to be better.
     n_runs : int or None
         Runs of each kind of trees; None leaves it to ``quality``.
     max_leaf_nodes : int or None
@@ -123,7 +128,7 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
     >>> model.score(X[1::2], y[1::2]) > 0.95
     True
     >>> print(model.description_)
-    4 runs of AdaBoost.MH (200 rounds, trees of up to 16 leaves)
+    58% 2 runs of AdaBoost.MH (...
     """
 
     quality: str = choice("balanced", "fast", "balanced", "best")
@@ -171,16 +176,13 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
         used = np.flatnonzero(labels.y >= 0)
         rows = _Rows(_safe_indexing(X, used), numeric[used], labels.y[used], labels.weight[used], labels.classes)
         parts = self._parts(len(used))
-        if len(parts) == 1 and self.time_limit is None:
-            self._fit_mean(parts[0], rows, random)
-        else:
-            self._fit_weighted(parts, rows, random, None if self.time_limit is None else began + self.time_limit)
+        n_fits = len(parts) * len(rows.folds) + sum(part.n_runs for part in parts)
+        self._fit_parts(parts, rows, random, _TimeLeft(None if self.time_limit is None else began + self.time_limit, n_fits))
         return self
 
     def _parts(self, n_rows: int) -> list[Part]:
         """What is to be fitted."""
         best = self.quality == "best"
-        leaves = self.max_leaf_nodes or _leaves(n_rows, grow=best)
         shared = {
             "categorical_features": self.categorical_features,
             "handle_unknown": self.handle_unknown,
@@ -189,70 +191,45 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
         }
         trees = {
             "n_estimators": self.n_estimators or (400 if best else 200),
-            "max_leaf_nodes": leaves,
+            "max_leaf_nodes": self.max_leaf_nodes or _leaves(n_rows, grow=best),
             **shared,
         }
-        n_runs = self.n_runs or {"fast": 1, "balanced": 4, "best": 2}[self.quality]
-        parts = [Part("AdaBoost.MH", ALGORITHMS["adaboost_mh"](**trees), n_runs)]
-        if best:
-            parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs))
+        n_runs = self.n_runs or (1 if self.quality == "fast" else 2)
+        parts = [Part("AdaBoost.MH", ALGORITHMS["adaboost_mh"](**trees), n_runs, trees["n_estimators"])]
+        if self.quality != "fast":
+            parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs, trees["n_estimators"]))
         if self.similarities is True or (self.similarities == "auto" and best and n_rows <= ROWS_FOR_SIMILARITIES):
-            parts.append(Part("REBEL with localized similarities", ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared), 1))
+            parts.append(Part("REBEL with localized similarities", ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared), 1, None))
         return parts
 
-    def _fit_mean(self, part: Part, rows: _Rows, random: np.random.RandomState) -> None:
-        """Equal runs of one part; the first finds the temperature for all."""
-        first = rows.fitted(part.model, random)
-        models = [first]
-        for _ in range(part.n_runs - 1):
-            another = rows.fitted(part.model, random, calibrate=False)
-            another.temperature_ = first.temperature_
-            models.append(another)
-        self._take_over([_Fitted(part, models, 1.0)], 1.0, first._calibration, [])
-
-    def _fit_weighted(self, parts: list[Part], rows: _Rows, random: np.random.RandomState, deadline: float | None) -> None:
-        """Temperatures, weights and sharpness from rows that are held out; then the parts on all rows.
-
-        With a deadline, each fit has its share of the time that is left.
-        """
-        folds = rows.folds()
-        time_left = _TimeLeft(deadline, len(folds) * len(parts) + sum(part.n_runs for part in parts))
-        pilots = {part.name: [rows.held_out(part.model, random, *fold, time_left) for fold in folds] for part in parts}
-        held = np.concatenate([outside for _, outside in folds]) if folds else np.empty(0, np.intp)
-        y, weight = rows.y[held], rows.weight[held]
-        probability, fitted, left_out = [], [], []
+    def _fit_parts(self, parts: list[Part], rows: _Rows, random: np.random.RandomState, time_left: _TimeLeft) -> None:
+        """Lengths, temperatures, weights and sharpness from rows that are held out; then the parts on all rows."""
+        pilots, runs = [], []
         for part in parts:
-            runs = [rows.fitted(part.model, random, time_left, calibrate=False) for _ in range(part.n_runs)]
-            runs = [run for run in runs if run.n_estimators_] or runs[:1]
-            of_pilots = pilots[part.name]
-            columns = np.concatenate([found for found, _ in of_pilots]) if held.size else np.empty((0, runs[0].forest_.n_columns))
-            usable = bool(columns.any() and runs[0].n_estimators_)
-            if not usable and (fitted or part is not parts[-1]):
-                left_out.append(part.name)
-                continue
-            temperature = best_temperature(lambda factor, run=runs[0], at=columns: run.link(at * factor), y, weight) if usable else 1.0
-            for run in runs:  # scores grow with the rounds, and those of a pilot may be others
-                rounds = float(np.mean([length for _, length in of_pilots])) if usable else 1.0
-                run.temperature_ = temperature * (rounds / run.n_estimators_ if time_left.was_short and usable else 1.0)
-            probability.append(runs[0].link(columns * temperature) if usable else np.empty((0, len(self.classes_))))
-            fitted.append(_Fitted(part, runs, 1.0))
-        shares = mixture_weights(probability, y, weight)
-        fitted = [_Fitted(one.part, one.models, float(share)) for one, share in zip(fitted, shares, strict=True)]
-        mixture = sum(share * p for share, p in zip(shares, probability, strict=True))
+            if runs and time_left.is_up:
+                break
+            pilot = rows.pilot(part, random, time_left)
+            of_part = [rows.fitted(part.model, random, time_left, calibrate=False, **pilot.length) for _ in range(part.n_runs)]
+            for run in of_part:
+                run.temperature_ = pilot.temperature * pilot.correction(run.n_estimators_)
+            pilots.append(pilot)
+            runs.append(of_part)
+        held = rows.of_pilots
+        shares = mixture_weights([pilot.probability for pilot in pilots], held.y, held.weight)
+        fitted = [_Fitted(*one) for one in zip(parts, runs, shares.tolist(), strict=False)]
+        mixture = np.asarray(sum(share * pilot.probability for share, pilot in zip(shares, pilots, strict=True)))
         sharpness, held_out = 1.0, None
-        if len(mixture):
-            sharpness = best_temperature(lambda power: _sharpened(mixture, power), y, weight)
-            held_out = Calibration.of(sharpness, _sharpened(mixture, sharpness), y, weight)
-        self._take_over(fitted, sharpness, held_out, left_out)
-
-    def _take_over(self, fitted: list[_Fitted], sharpness: float, held_out: Calibration | None, left_out: list[str]) -> None:
+        if np.ptp(mixture, axis=1).any():
+            sharpness = 1.0 if len(fitted) == 1 else best_temperature(lambda power: _sharpened(mixture, power), held.y, held.weight, held.N)
+            held_out = Calibration.of(sharpness, _sharpened(mixture, sharpness), held.y, held.weight)
         self.models_ = [model for one in fitted for model in one.models]
         self.weights_ = np.concatenate([np.full(len(one.models), one.share / len(one.models)) for one in fitted])
         self.sharpness_ = sharpness
         self.held_out_error_, self.held_out_log_loss_ = (held_out.error, held_out.log_loss) if held_out else (np.nan, np.nan)
         self.description_ = " + ".join(one.described(len(fitted) > 1) for one in fitted)
-        if left_out:
-            self.description_ += f"; left out for want of time or of anything to learn: {', '.join(left_out)}"
+        if time_left.was_short:
+            left_out = "".join(f", without {part.name}" for part in parts[len(fitted) :])
+            self.description_ += f"; cut short by time_limit={self.time_limit:g}{left_out}"
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
 
@@ -265,7 +242,8 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
     def _run_as_we_do(self, model: BoostingClassifier) -> BoostingClassifier:
         """The model, with the threads asked for now, which may be others than in fit."""
         check_parameters(self)
-        return model.set_params(n_jobs=self.n_jobs)
+        model.n_jobs = self.n_jobs
+        return model
 
     def decision_function(self, X: Any) -> Floats:
         """The logarithms of the probabilities, (n, K); for two classes their difference, (n,), positive for ``classes_[1]``.
@@ -299,7 +277,8 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
         The score is the mean of the trees' scores, each at its temperature; ``start + contributions.sum(axis=1)`` is that mean.
         """
         parts = [(share * model.temperature_, *model.contributions(X)) for model, share in self._trees()]
-        return sum(factor * added for factor, added, _ in parts), sum(factor * start for factor, _, start in parts)
+        added, start = sum(factor * one for factor, one, _ in parts), sum(factor * one for factor, _, one in parts)
+        return np.asarray(added), np.asarray(start)
 
     def explain(self, X: Any) -> BlendExplanation:
         """Why the blend decides as it does for one row: by features, and by training examples where similarities take part.
@@ -383,6 +362,12 @@ class _TimeLeft:
     def __init__(self, deadline: float | None, n_fits: int) -> None:
         self.deadline, self.n_fits, self.was_short = deadline, n_fits, False
 
+    @property
+    def is_up(self) -> bool:
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        self.was_short |= late
+        return late
+
     def callbacks(self) -> list[Any] | None:
         """For the next fit: what ends it when its share is used up."""
         if self.deadline is None:
@@ -400,6 +385,30 @@ class _TimeLeft:
 
 
 @dataclass(frozen=True)
+class _Pilot:
+    """What runs on some of the rows say of the others.
+
+    Attributes
+    ----------
+    n_rounds : how long the runs of the model are to be; None: they end by themselves
+    temperature : factor of their scores
+    probability : (m, K) of the held-out rows
+    """
+
+    n_rounds: int | None
+    temperature: float
+    probability: Floats
+
+    @property
+    def length(self) -> dict[str, int]:
+        return {} if self.n_rounds is None else {"n_estimators": self.n_rounds}
+
+    def correction(self, n_rounds: int) -> float:
+        """Of the temperature of a run that made fewer rounds than it was to: scores grow with the rounds."""
+        return self.n_rounds / n_rounds if self.n_rounds is not None and n_rounds else 1.0
+
+
+@dataclass(frozen=True)
 class _Rows:
     """The training rows: as they were given, as numbers, their classes 0..K-1 and their weights."""
 
@@ -410,30 +419,82 @@ class _Rows:
     classes: NDArray[Any]
 
     def fitted(
-        self, model: BoostingClassifier, random: np.random.RandomState, time_left: _TimeLeft | None = None, **parameters: Any
+        self, model: BoostingClassifier, random: np.random.RandomState, time_left: _TimeLeft, **parameters: Any
     ) -> BoostingClassifier:
-        """A copy of the model fitted to all rows, with chances of its own."""
-        seed, stop = random.randint(np.iinfo(np.int32).max), time_left and time_left.callbacks()
-        fitted = clone(model).set_params(random_state=seed, callbacks=stop or None, **parameters)
+        """A copy of the model fitted to these rows, with chances of its own."""
+        seed = random.randint(np.iinfo(np.int32).max)
+        fitted: BoostingClassifier = clone(model).set_params(random_state=seed, callbacks=time_left.callbacks(), **parameters)
         fitted.fit(self.X, self.classes[self.y], self.weight)
-        return fitted.set_params(callbacks=None)
+        fitted.callbacks = None
+        return fitted
 
-    def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def part(self, rows: NDArray[np.intp]) -> _Rows:
+        return _Rows(_safe_indexing(self.X, rows), self.numeric[rows], self.y[rows], self.weight[rows], self.classes)
+
+    @cached_property
+    def folds(self) -> list[tuple[_Rows, _Rows]]:
         """Rows to learn from and rows to hold out: one to five times, until there are enough of these."""
         task = Task.of(self.y, len(self.classes), self.weight)
         fold = folds_of_rows(task, keys_of_numbers(self.numeric, self.y), *(np.arange(1, N_FOLDS) / N_FOLDS))
         n_used = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / len(self.y)), 1, N_FOLDS))
         pairs = [(np.flatnonzero(fold != held), np.flatnonzero(fold == held)) for held in range(n_used)]
-        return [(inside, outside) for inside, outside in pairs if len(outside)]
+        return [(self.part(inside), self.part(outside)) for inside, outside in pairs if len(outside)]
 
-    def held_out(
-        self, model: BoostingClassifier, random: np.random.RandomState, inside: NDArray[np.intp], outside: NDArray[np.intp],
-        time_left: _TimeLeft,
-    ) -> tuple[Floats, int]:  # fmt: skip
-        """Columns of scores of the rows outside, from a fit to those inside, and the rounds that it made."""
-        part = _Rows(_safe_indexing(self.X, inside), self.numeric[inside], self.y[inside], self.weight[inside], self.classes)
-        pilot = part.fitted(model, random, time_left, calibrate=False)
-        return pilot._columns_of(_safe_indexing(self.X, outside)), pilot.n_estimators_
+    @cached_property
+    def of_pilots(self) -> Task:
+        """The held-out rows of all folds. Their number counts like that of all rows."""
+        y = np.concatenate([outside.y for _, outside in self.folds] or [np.empty(0, np.intp)])
+        weight = np.concatenate([outside.weight for _, outside in self.folds] or [np.empty(0)])
+        of_all = Task.of(self.y, len(self.classes), self.weight).N / self.weight.sum()
+        return Task(y, len(self.classes), weight, of_all * weight.sum())
+
+    def pilot(self, part: Part, random: np.random.RandomState, time_left: _TimeLeft) -> _Pilot:
+        """Runs of half the length on the folds; the length of which held-out rows are told best is that of the model.
+
+        Where it is all of the half, the model goes on to the full length, and the temperature, which falls geometrically with the
+        rounds, is that of the half squared, divided by that of a quarter.
+        """
+        held, n_rounds = self.of_pilots, part.n_rounds
+        half = None if n_rounds is None else max(1, n_rounds // 2) if n_rounds >= SHORTEST else n_rounds
+        lengths: Sequence[int | None] = [None] if half is None else sorted({max(1, half >> shift) for shift in range(N_STAGES)})
+        stages: list[list[Floats]] = [[] for _ in lengths]
+        parameters = {} if half is None else {"n_estimators": half}
+        link = part.model.link
+        for inside, outside in self.folds:
+            run = inside.fitted(part.model, random, time_left, calibrate=False, **parameters)
+            link = run.link
+            for stage, columns in zip(stages, _columns_at(run, outside.X, lengths), strict=True):
+                stage.append(columns)
+        found = []
+        for length, stage in zip(lengths, stages, strict=True):
+            columns = np.concatenate(stage) if stage else np.empty((0, 1))
+            if not columns.any():
+                continue
+            temperature = best_temperature(_at(link, columns), held.y, held.weight, held.N)
+            probability = link(columns * temperature)
+            found.append((careful_log_loss(probability, held.y, held.weight, held.N), length, temperature, probability))
+        if not found:
+            return _Pilot(n_rounds, 1.0, np.full((len(held.y), held.K), 1 / held.K))
+        best = min(range(len(found)), key=lambda at: found[at][0])
+        _, length, temperature, probability = found[best]
+        if length != half or n_rounds == half:
+            return _Pilot(length, temperature, probability)
+        earlier = found[best - 1][2] if best else temperature
+        return _Pilot(n_rounds, min(temperature, temperature**2 / earlier), probability)
+
+
+def _columns_at(run: BoostingClassifier, X: Any, lengths: Sequence[int | None]) -> list[Floats]:
+    """The columns of scores after so many rounds, or as many as there are."""
+    wanted = [run.n_estimators_ if length is None else min(length, run.n_estimators_) for length in lengths]
+    found = {0: np.zeros((X.shape[0], run.forest_.n_columns))}
+    for n_rounds, columns in enumerate(run._staged(X), start=1):
+        if n_rounds in wanted:
+            found[n_rounds] = columns.copy()
+    return [found[n_rounds] for n_rounds in wanted]
+
+
+def _at(link: Callable[[Floats], Floats], columns: Floats) -> Callable[[float], Floats]:
+    return lambda factor: link(columns * factor)
 
 
 def _sharpened(probability: Floats, power: float) -> Floats:

@@ -85,7 +85,7 @@ def fit_temperature(
         columns, y, weight = (np.concatenate([run[stage][at] for run in pilots]) for at in range(3))
         if not columns.any():
             return None
-        found.append(best_temperature(_linked(link, columns), y, weight))
+        found.append(best_temperature(_linked(link, columns), y, weight, task.N * float(weight.sum())))
     *earlier, last = found
     if n_rounds < settings.n_estimators or min(pilot_rounds) < lengths[-1]:
         temperature = last * float(np.mean(pilot_rounds)) / n_rounds  # a run ended by itself: scores grow with the rounds

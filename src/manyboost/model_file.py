@@ -1,6 +1,6 @@
 """Save and load fitted models as data: no pickle, and no code that a file could name.
 
-The format, version 1 for trees and version 2 for similarities. All numbers are little-endian.
+The format, version 1 for trees, version 2 for similarities and version 3 for blends. All numbers are little-endian.
 
     bytes   what
     8       magic: 89 4D 42 4F 4F 53 54 0A
@@ -8,7 +8,7 @@ The format, version 1 for trees and version 2 for similarities. All numbers are 
     4       length of the manifest, unsigned
     ...     manifest: JSON in UTF-8, keys sorted, no spaces, finite numbers; exactly the keys below
     ...     arrays, without gaps, in the order, types and shapes of :data:`manyboost.model_schema.ARRAYS` or, in version 2,
-            of :data:`manyboost.model_schema.SIMILARITY_ARRAYS`
+            of :data:`manyboost.model_schema.SIMILARITY_ARRAYS`; in version 3, the files of the models, one after the other
     32      SHA-256 of everything before it
 
     key               what
@@ -23,6 +23,9 @@ The format, version 1 for trees and version 2 for similarities. All numbers are 
     sizes             how long the arrays are
     learner, metric   version 2 only: the parameters of :class:`~manyboost.learners.LocalizedSimilarity`, and the metric it used. The
                       examples are stored as they are, but not where they stood in the table, which is no part of what was learnt
+
+The manifest of a blend (:class:`~manyboost.ManyBoostClassifier`) has the keys ``parameters``, ``lengths`` and ``weights`` of its models,
+``sharpness``, ``description`` and ``held_out``: error and log-loss of held-out rows, null where there were none.
 
 Only what cannot be worked out is stored: thresholds follow from cuts and bins, the places of leaves from the order of the nodes. Times are
 not stored. So two models that were learnt alike are the same bytes, and the digest names the model, not the machine or the day.
@@ -39,6 +42,7 @@ import secrets
 import stat
 import struct
 from contextlib import suppress
+from itertools import accumulate, pairwise
 from numbers import Integral
 from typing import Any
 
@@ -47,6 +51,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
+from manyboost.blend import ManyBoostClassifier
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs
 from manyboost.learners import LocalizedSimilarity
@@ -55,6 +60,7 @@ from manyboost.model_schema import (
     CLASS_TYPES,
     HISTORY,
     MAX_MANIFEST,
+    OF_BLENDS,
     OF_SIMILARITIES,
     OF_TREES,
     BadModelFile,
@@ -63,6 +69,7 @@ from manyboost.model_schema import (
     plain,
     read_arrays,
     read_binning,
+    read_blend,
     read_classes,
     read_columns,
     read_decoder,
@@ -81,14 +88,14 @@ from manyboost.trees.forest import Forest
 
 __all__ = ["BadModelFile", "fingerprint", "load", "save"]
 MAGIC = b"\x89MBOOST\n"
-VERSION = 1
-LAYOUTS = {1: OF_TREES, 2: OF_SIMILARITIES}
+LAYOUTS = {1: OF_TREES, 2: OF_SIMILARITIES, 3: OF_BLENDS}
 HEAD = struct.Struct("<8sII")
+Model = BoostingClassifier | ManyBoostClassifier
 DIGEST = hashlib.sha256().digest_size
 HOW_TO_RUN = {"callbacks", "n_jobs", "verbose", "warm_start"}
 
 
-def save(model: BoostingClassifier, path: str | os.PathLike[str]) -> str:
+def save(model: Model, path: str | os.PathLike[str]) -> str:
     """Write a fitted model to a file, all of it or nothing.
 
     Parameters
@@ -119,7 +126,7 @@ def save(model: BoostingClassifier, path: str | os.PathLike[str]) -> str:
     return data[-DIGEST:].hex()
 
 
-def load(path: str | os.PathLike[str], *, digest: str | None = None) -> BoostingClassifier:
+def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Model:
     """Read a model that :func:`save` wrote; nothing but arrays is read, and no code is run.
 
     Parameters
@@ -129,7 +136,7 @@ def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Boosting
 
     Returns
     -------
-    BoostingClassifier
+    BoostingClassifier or ManyBoostClassifier
         The model: the same scores to the last bit. ``n_jobs``, ``verbose``, ``callbacks`` and ``warm_start`` have their defaults, and the
         seconds of its history are NaN.
 
@@ -153,7 +160,7 @@ def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Boosting
         raise BadModelFile(f"{name}: it does not fit into memory.") from None
 
 
-def fingerprint(model: BoostingClassifier) -> str:
+def fingerprint(model: Model) -> str:
     """The digest that :func:`save` would return: equal for models that were learnt alike, however many threads did it."""
     return _to_bytes(model)[-DIGEST:].hex()
 
@@ -161,10 +168,12 @@ def fingerprint(model: BoostingClassifier) -> str:
 # ---- from a model to bytes -----------------------------------------------------------------------------------------------------------
 
 
-def _to_bytes(model: BoostingClassifier) -> bytes:
+def _to_bytes(model: Model) -> bytes:
+    if isinstance(model, ManyBoostClassifier):
+        return _blend_to_bytes(model)
     name = next((name for name, algorithm in ALGORITHMS.items() if algorithm is type(model)), None)
     if name is None:
-        known = ", ".join(sorted(algorithm.__name__ for algorithm in ALGORITHMS.values()))
+        known = ", ".join(sorted(kind.__name__ for kind in (*ALGORITHMS.values(), ManyBoostClassifier)))
         raise TypeError(f"a {type(model).__name__} cannot be saved as a model file; these can: {known}.")
     check_is_fitted(model)
     of_kind = {Forest: (1, _tree_arrays), Similarities: (2, _similarity_arrays)}
@@ -184,6 +193,33 @@ def _to_bytes(model: BoostingClassifier) -> bytes:
     return data + hashlib.sha256(data).digest()
 
 
+def _blend_to_bytes(model: ManyBoostClassifier) -> bytes:
+    check_is_fitted(model)
+    models = [_to_bytes(part) for part in model.models_]
+    held_out = [None if np.isnan(figure) else float(figure) for figure in (model.held_out_error_, model.held_out_log_loss_)]
+    manifest = write_manifest(
+        {
+            "parameters": _parameters(model),
+            "lengths": [len(part) for part in models],
+            "weights": model.weights_.tolist(),
+            "sharpness": float(model.sharpness_),
+            "description": model.description_,
+            "held_out": held_out,
+        }
+    )
+    data = b"".join([HEAD.pack(MAGIC, 3, len(manifest)), manifest, *models])
+    return data + hashlib.sha256(data).digest()
+
+
+def _parameters(model: Any, *, but: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """What was set, as plain data."""
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in HOW_TO_RUN | but}
+    parameters["cost_matrix"] = model.cost_matrix_  # a data frame is no plain data
+    if not isinstance(parameters["random_state"], Integral):
+        parameters["random_state"] = None  # the seed drawn from it is stored by itself
+    return {name: _plain(value, f"the parameter {name}") for name, value in parameters.items()}
+
+
 def _plain(value: Any, name: str) -> Any:
     try:
         return plain(value)
@@ -192,13 +228,9 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def _manifest(model: Any) -> dict[str, Any]:
-    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in HOW_TO_RUN}
-    parameters["cost_matrix"] = model.cost_matrix_  # a data frame is no plain data
-    if not isinstance(parameters["random_state"], Integral):
-        parameters["random_state"] = None  # the seed drawn from it is stored by itself
-    learner = {}
+    learner, but = {}, frozenset[str]()
     if isinstance(model.forest_, Similarities):
-        chosen = parameters.pop("estimator").get_params(deep=False)
+        chosen, but = model.estimator.get_params(deep=False), frozenset({"estimator"})
         learner = {
             "learner": {name: _plain(value, f"the learner's parameter {name}") for name, value in chosen.items()},
             "metric": model.forest_.space.metric,
@@ -210,7 +242,7 @@ def _manifest(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     categories = enumerate(model._columns.categories)
     return {
-        "parameters": {name: _plain(value, f"the parameter {name}") for name, value in parameters.items()},
+        "parameters": _parameters(model, but=but),
         "classes": _plain(model.classes_, "classes_"),
         "class_type": class_type,
         "categories": [[at, _plain(known, f"the categories of column {at}")] for at, known in categories if known is not None],
@@ -256,8 +288,15 @@ def _check_reads_back(model: Any, data: bytes) -> None:
         again: Any = _from_bytes(data)
     except BadModelFile as error:
         raise ValueError(f"this model cannot be saved, because it could not be loaded: {error}.") from None
-    if not (_same_nodes(model.forest_, again.forest_) if isinstance(model.forest_, Forest) else _to_bytes(again) == data):
+    pairs = zip(model.models_, again.models_, strict=True) if isinstance(model, ManyBoostClassifier) else [(model, again)]
+    if not all(_reads_back(mine, its) for mine, its in pairs):
         raise ValueError("this model cannot be saved: its members have something that a model file has no place for.")
+
+
+def _reads_back(model: Any, again: Any) -> bool:
+    if isinstance(model.forest_, Forest):
+        return _same_nodes(model.forest_, again.forest_)
+    return _to_bytes(model) == _to_bytes(again)
 
 
 def _same_nodes(forest: Forest, other: Forest) -> bool:
@@ -302,14 +341,66 @@ def _check_head(head: bytes) -> tuple[int, Layout]:
     return int(length), LAYOUTS[version]
 
 
-def _from_bytes(data: bytes, digest: str | None = None) -> BoostingClassifier:
+def _from_bytes(data: bytes, digest: str | None = None) -> Model:
     length, layout = _check_head(data[: HEAD.size])
     start = HEAD.size + length
     require(len(data) >= start + DIGEST, "it ends too early")
     require(hashlib.sha256(memoryview(data)[:-DIGEST]).digest() == data[-DIGEST:], "it is damaged: its digest does not fit its content")
     found = data[-DIGEST:].hex()
     require(digest is None or digest.lower() == found, f"this is another model: its digest is {found}, and {digest} was asked for")
-    manifest = read_manifest(data[HEAD.size : start], layout)
+    manifest, body = read_manifest(data[HEAD.size : start], layout), memoryview(data)[start:-DIGEST]
+    return _read_blend(manifest, body) if layout is OF_BLENDS else _read_model(manifest, body, layout)
+
+
+def _read_blend(manifest: dict[str, Any], body: memoryview) -> ManyBoostClassifier:
+    parameters = read_parameters(manifest["parameters"], set(ManyBoostClassifier._get_param_names()) - HOW_TO_RUN)
+    lengths, weights, sharpness, description, held_out = read_blend(manifest, len(body))
+    models = []
+    for start, end in pairwise(accumulate(lengths, initial=0)):
+        part = bytes(body[start:end])
+        require(_check_head(part[: HEAD.size])[1] is not OF_BLENDS, "a blend is made of blends")
+        models.append(_from_bytes(part))
+    first = models[0]
+    require(all(_same_task(first, other) for other in models[1:]), "its models are of different tables")
+    model: Any = ManyBoostClassifier(**parameters)
+    costs = _check_parameters(model, first.classes_)
+    names = getattr(first, "feature_names_in_", None)
+    attributes = {
+        "classes_": first.classes_,
+        "cost_matrix_": costs,
+        "n_features_in_": first.n_features_in_,
+        **({} if names is None else {"feature_names_in_": names}),
+        "models_": models,
+        "weights_": weights,
+        "sharpness_": sharpness,
+        "description_": description,
+        "held_out_error_": held_out[0],
+        "held_out_log_loss_": held_out[1],
+    }
+    for attribute, value in attributes.items():
+        setattr(model, attribute, value)
+    return model  # type: ignore[no-any-return]
+
+
+def _same_task(model: Any, other: Any) -> bool:
+    """Do two models know the same classes and columns?"""
+    named = [list(getattr(one, "feature_names_in_", [])) for one in (model, other)]
+    same_classes = model.classes_.dtype == other.classes_.dtype and np.array_equal(model.classes_, other.classes_)
+    return same_classes and model._columns == other._columns and named[0] == named[1]
+
+
+def _check_parameters(model: Any, classes: NDArray[Any]) -> Any:
+    """The cost matrix, when all parameters are allowed."""
+    try:
+        check_parameters(model)
+        if getattr(model, "estimator", None) is not None:
+            check_parameters(model.estimator)
+        return read_costs(model.cost_matrix, classes)
+    except (TypeError, ValueError) as error:
+        raise BadModelFile(f"a parameter is not allowed: {str(error)[:500]}") from None
+
+
+def _read_model(manifest: dict[str, Any], body: memoryview, layout: Layout) -> BoostingClassifier:
     name = manifest["algorithm"]
     require(isinstance(name, str) and name in ALGORITHMS, "it is of an algorithm that this ManyBoost does not have")
     algorithm = ALGORITHMS[name]
@@ -317,7 +408,7 @@ def _from_bytes(data: bytes, digest: str | None = None) -> BoostingClassifier:
     parameters = read_parameters(manifest["parameters"], known if layout is OF_TREES else known - {"estimator"})
 
     classes = read_classes(manifest)
-    arrays = read_arrays(manifest, memoryview(data)[start:-DIGEST], layout)
+    arrays = read_arrays(manifest, body, layout)
     decoder = read_decoder(arrays, algorithm.decoder is not BoostingClassifier.decoder)
     n_columns = len(classes) if decoder is None else len(decoder)
     columns, names = read_columns(manifest, manifest["sizes"]["features"])
@@ -337,13 +428,7 @@ def _from_bytes(data: bytes, digest: str | None = None) -> BoostingClassifier:
     prior, history = read_prior(arrays), read_history(arrays, forest.n_rounds)
 
     model: Any = algorithm(**parameters)
-    try:
-        check_parameters(model)
-        if space is not None:
-            check_parameters(model.estimator)
-        costs = read_costs(model.cost_matrix, classes)
-    except (TypeError, ValueError) as error:
-        raise BadModelFile(f"a parameter is not allowed: {str(error)[:500]}") from None
+    costs = _check_parameters(model, classes)
     attributes = {
         "classes_": classes,
         "class_prior_": prior,

@@ -77,6 +77,7 @@ CLASS_TYPES: dict[str, type] = {
 }
 MAX_CLASSES = 65535
 MAX_DEPTH = 12
+MAX_PARTS = 1000
 MAX_ITEMS = 2**18
 MAX_LABEL_BYTES = 2**26  # numpy gives every label the room of the longest
 MAX_MANIFEST = 2**23
@@ -97,6 +98,9 @@ class Layout:
 
 
 OF_TREES = Layout(frozenset(KEYS), SIZES, ARRAYS)
+OF_BLENDS = Layout(
+    frozenset({"description", "held_out", "lengths", "parameters", "sharpness", "weights"}), (), {}
+)  # other files follow in place of arrays
 OF_SIMILARITIES = Layout(frozenset(KEYS | {"learner", "metric"}), SIMILARITY_SIZES, SIMILARITY_ARRAYS)
 
 
@@ -210,6 +214,21 @@ def read_scalars(manifest: Mapping[str, Any]) -> tuple[float, int, str]:
     require(type(temperature) is float and 0 < temperature < MAX_SCORE, "the temperature is not a positive number")
     seed = _whole(manifest["seed"], 0, 2**31 - 1, "the seed")
     return temperature, seed, _text(manifest["stop_reason"], "stop_reason")
+
+
+def read_blend(manifest: Mapping[str, Any], n_bytes: int) -> tuple[list[int], Floats, float, str, tuple[float, float]]:
+    """The lengths of the files of a blend, their weights, the sharpness, the description, and error and log-loss of held-out rows."""
+    lengths, weights, sharpness, held_out = (manifest[name] for name in ("lengths", "weights", "sharpness", "held_out"))
+    require(isinstance(lengths, list) and 1 <= len(lengths) <= MAX_PARTS, f"a blend does not have 1 to {MAX_PARTS} models")
+    require(sum(_whole(length, 1, MAX_ROWS, "the length of a model") for length in lengths) == n_bytes, "its models have another length")
+    require(isinstance(weights, list) and len(weights) == len(lengths), "there is not one weight for each model")
+    require(all(type(weight) is float and 0 <= weight <= 1 for weight in weights), "a weight is not between 0 and 1")
+    require(abs(math.fsum(weights) - 1) < 1e-9, "the weights do not add up to one")
+    require(type(sharpness) is float and 0 < sharpness < MAX_SCORE, "the sharpness is not a positive number")
+    require(isinstance(held_out, list) and len(held_out) == 2, "there are not two figures of held-out rows")
+    require(all(figure is None or (type(figure) is float and figure >= 0) for figure in held_out), "a figure of held-out rows is none")
+    error, loss = (math.nan if figure is None else figure for figure in held_out)
+    return lengths, np.array(weights), sharpness, _text(manifest["description"], "the description"), (error, loss)
 
 
 def read_classes(manifest: Mapping[str, Any]) -> NDArray[Any]:

@@ -60,10 +60,30 @@ def log_loss(probability: Floats, y: NDArray[np.integer], weight: Floats) -> flo
     return float(-(np.log(np.maximum(probability[np.arange(len(y)), y], tiny)) * weight).sum() / weight.sum())
 
 
-def best_temperature(probability_at: Callable[[float], Floats], y: NDArray[np.integer], weight: Floats) -> float:
-    """The factor of the scores that gives the least log-loss; ``probability_at(factor)`` are the probabilities."""
+def careful_log_loss(probability: Floats, y: NDArray[np.integer], weight: Floats, n_rows: float) -> float:
+    """The log-loss, if beside ``n_rows`` rows there is another of the same kind whose class is none of those said, whichever it is.
+
+    So being sure is never free: without it, rows that are all told right would make any factor too small.
+    """
+    logs = np.log(np.maximum(probability, np.finfo(float).tiny))
+    own = logs[np.arange(len(y)), y]
+    others = (logs.sum(axis=1) - own) / (logs.shape[1] - 1)
+    return float(-((n_rows * own + others) @ weight) / ((n_rows + 1) * weight.sum()))
+
+
+def best_temperature(
+    probability_at: Callable[[float], Floats], y: NDArray[np.integer], weight: Floats, n_rows: float | None = None
+) -> float:
+    """The factor of the scores that gives the least log-loss; ``probability_at(factor)`` are the probabilities.
+
+    With ``n_rows``, how many rows the weights stand for, it is the least :func:`careful_log_loss`.
+    """
+
+    def loss(probability: Floats) -> float:
+        return log_loss(probability, y, weight) if n_rows is None else careful_log_loss(probability, y, weight, n_rows)
+
     found = minimize_scalar(
-        lambda log_factor: log_loss(probability_at(float(np.exp(log_factor))), y, weight),
+        lambda log_factor: loss(probability_at(float(np.exp(log_factor)))),
         bounds=(-9.0, 4.0), method="bounded", options={"xatol": 1e-4},
     )  # fmt: skip
     return float(np.exp(found.x))
