@@ -51,7 +51,7 @@ def spirals(n: int, n_classes: int = 3) -> tuple[Any, Any]:
 
 def answers(points: Any, rows: Any, scale: float, hard: bool = False) -> Any:
     out = np.empty(len(rows))
-    add_responses(squared_distances(rows, points), 0, 1 if len(points) > 1 else -1, scale, hard, 0, len(rows), out)
+    add_responses(squared_distances(rows.T.copy(), points.T.copy()), 0, 1 if len(points) > 1 else -1, scale, hard, 0, len(rows), out)
     return out
 
 
@@ -118,8 +118,8 @@ def test_screening_is_the_newton_gain() -> None:
     rows, points = RNG.normal(size=(24, 3)), RNG.normal(size=(6, 3))
     v, h = RNG.normal(size=24), RNG.exponential(size=24)
     first, second = np.array([0, 0, 1, 2]), np.array([3, 4, 5, 2])
-    distance = np.ascontiguousarray(squared_distances(rows, points).T)
-    e = squared_distances(points, points)[first, second] / 4
+    distance = squared_distances(rows.T.copy(), points.T.copy())
+    e = squared_distances(points.T.copy(), points.T.copy())[first, second] / 4
     for hard in (False, True):
         gain = np.empty(4)
         screen_pairs(distance, first, second, e, v, h, hard, gain)
@@ -223,7 +223,7 @@ def test_steps_4_to_6_of_the_papers_procedure() -> None:
     everything = np.ones(learner.n_points, bool)
     point = learner._isolated_point(direction, everything)
     found = learner._of_the_paper(direction, point, everything)
-    at = Z[learner.row_of]
+    at = Z.T[learner.row_of]
     alive = set(np.flatnonzero(direction.v * direction.v[point] < 0))
     wanted = []
     while alive:
@@ -325,21 +325,21 @@ def space_of(metric: str, X: Any, y: Any, categories: Any = None) -> Any:
 
 def test_metrics() -> None:
     X, y = WINE
-    standard = space_of("standard", X, y).coordinates(X)
+    standard = space_of("standard", X, y).coordinates(X).T
     assert_allclose(standard.mean(axis=0), 0, atol=1e-12)
     assert_allclose(standard.std(axis=0), 1)
-    within = space_of("within", X, y).coordinates(X)
+    within = space_of("within", X, y).coordinates(X).T
     centred = within - np.stack([within[y == k].mean(axis=0) for k in range(3)])[y]
     covariance = centred.T @ centred / len(y)
     assert np.abs(covariance - np.diag(np.diag(covariance))).max() < 0.2 < np.diag(covariance).min()
     none = space_of("none", X, y).coordinates(X)
-    apart = squared_distances(none, none) / squared_distances(X, X).clip(1e-300)
+    apart = squared_distances(none, none) / squared_distances(X.T.copy(), X.T.copy()).clip(1e-300)
     assert_allclose(apart[~np.eye(len(X), dtype=bool)], apart[0, 1])
 
 
 def test_mixed_tables() -> None:
     X = np.array([[1.0, 0], [2, 1], [np.nan, 2], [3, np.nan]])
-    Z = space_of("standard", X, np.array([0, 1, 0, 1]), [0, 3]).coordinates(X)
+    Z = space_of("standard", X, np.array([0, 1, 0, 1]), [0, 3]).coordinates(X).T
     assert Z.shape == (4, 4)
     assert Z[2, 0] == 0  # at the mean
     assert_array_equal(Z[3, 1:], 0)
