@@ -43,7 +43,7 @@ from manyboost.maths.number_steps import binned_steps
 from manyboost.maths.steps import NO_EDGE
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_content, keys_of_numbers
-from manyboost.rows import Response, in_parts
+from manyboost.rows import Response, in_parts, own_entries
 from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 
@@ -54,7 +54,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison of the training rows: their numbers, and the coordinates (0 to 2, c) of those it names."""
+    """A comparison of the training rows: their numbers, and the coordinates (c, 0 to 2) of those it names."""
 
     comparison: Comparison
     points: Floats
@@ -66,9 +66,10 @@ class Compared:
 
     def answer(self, Z: Floats) -> Floats:
         """What it says of rows, given by their coordinates: (n,)."""
-        out = np.empty(len(Z))
-        first, second = (0 if len(self.points) else -1), (1 if len(self.points) > 1 else -1)
-        add_responses(squared_distances(Z, self.points), first, second, self.scale, self.comparison.hard, 0, len(Z), out)
+        n = self.points.shape[1]
+        out = np.empty(Z.shape[1])
+        first, second = (0 if n else -1), (1 if n > 1 else -1)
+        add_responses(squared_distances(Z, self.points), first, second, self.scale, self.comparison.hard, 0, len(out), out)
         return out
 
 
@@ -78,7 +79,7 @@ class SimilarityRows:
 
     Attributes
     ----------
-    Z : (n, c) coordinates
+    Z : (c, n) coordinates; a row is a column here
     keys, labels, row : (n,) key, class and place in ``source`` of each row
     source : the table as it came
     """
@@ -96,14 +97,14 @@ class SimilarityRows:
         return cls(space.coordinates(numeric), keys_of_numbers(numeric, labels), labels, np.arange(len(labels)), numeric, space, estimator)
 
     def part(self, rows: Rows) -> SimilarityRows:
-        return replace(self, Z=self.Z[rows], keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
+        return replace(self, Z=np.ascontiguousarray(self.Z[:, rows]), keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
 
     in_order = part
 
     @cached_property
     def points(self) -> tuple[Rows, Rows]:
         """A row for each of the different points that rows stand at, in the order of the rows, and each row's point."""
-        _, first, number = np.unique(keys_of_numbers(self.Z, np.zeros(len(self.Z), np.intp)), return_index=True, return_inverse=True)
+        _, first, number = np.unique(keys_of_numbers(self.Z.T, np.zeros(len(self.row), np.intp)), return_index=True, return_inverse=True)
         return np.sort(first), np.argsort(np.argsort(first))[number]
 
     def agreed(self, task: Task) -> Task:
@@ -151,7 +152,7 @@ class SimilarityRows:
         return with_points.extended(comparisons, vectors, column, round_)  # type: ignore[no-any-return]
 
     def respond(self, member: Compared, vectors: Floats) -> Response:
-        return Response(vectors, np.zeros(len(self.Z), np.int32), member.answer(self.Z))
+        return Response(vectors, np.zeros(len(self.row), np.int32), member.answer(self.Z))
 
     def replay(self, members: Similarities) -> Iterator[tuple[int, int, Response]]:
         return members.replay(self.Z)
@@ -185,7 +186,7 @@ class SimilarityLearner:
         self.learner, self.Z = rows.estimator, rows.Z
         if settings.sampling == "smote":
             raise ValueError("sampling='smote' makes rows up, and a similarity compares with training rows only; use another sampling.")
-        n = len(self.Z)
+        n = len(rows.row)
         self.row_of, self.point = rows.points
         self.n_points = len(self.row_of)
         self.weight = np.bincount(self.point, task.weight, self.n_points)
@@ -209,7 +210,7 @@ class SimilarityLearner:
         seed = seed_of(self.settings.seed, *of)
         direction = self._direction(problem.statistics.dense)
         best = self._best(direction, self._drawn(problem, seed), seed)
-        points = self.Z[[row for row in (best.comparison.first, best.comparison.second) if row >= 0]]
+        points = np.ascontiguousarray(self.Z[:, [row for row in (best.comparison.first, best.comparison.second) if row >= 0]])
         leaves = Leaves(direction.W, self.label, numbers=best.answer)
         return Grown(Compared(best.comparison, points, best.scale), self.leaf, leaves)
 
@@ -220,8 +221,8 @@ class SimilarityLearner:
 
     def _direction(self, W: Floats) -> _Direction:
         n, K, P = len(W), W.shape[1], self.n_points
-        signed = np.zeros((P, K))
-        add_signed_weights(W, self.task.y, self.point, signed)
+        signed, totals = np.zeros((P, K)), np.zeros(K)
+        add_signed_weights(W, self.task.y, self.point, totals, signed)
         n_blocks = -(-P // BLOCK)
         products = np.zeros((n_blocks, K, K))
 
@@ -230,14 +231,14 @@ class SimilarityLearner:
                 add_products(signed, block * BLOCK, min((block + 1) * BLOCK, P), products[block])
 
         in_parts(self.threads, n_blocks, add)
-        totals = W.sum(axis=0)
         unit = np.divide(1.0, np.sqrt(totals), out=np.zeros(K), where=totals > 0)
         q = np.linalg.eigh(products.sum(axis=0) * unit * unit[:, None], UPLO="L")[1][:, -1] * unit
         v, h = np.empty(P), np.empty(n)
         add_along(signed, q, 0, P, v)
         add_along(W, q * q, 0, n, h)
         v[np.abs(v) <= NO_EDGE * np.abs(v).max()] = 0.0  # the rows of a point may cancel but for rounding
-        return _Direction(W, totals, signed, signed.sum(axis=0), v, h if n == P else np.bincount(self.point, h, P).astype(np.float64))
+        own = np.bincount(self.task.y, own_entries(W, self.task.y), K)
+        return _Direction(W, totals, signed, 2 * own - totals, v, h if n == P else np.bincount(self.point, h, P).astype(np.float64))
 
     def _drawn(self, problem: Problem, seed: int) -> NDArray[np.bool_]:
         """The points that may be compared with, where the user wants a sample of the rows."""
@@ -279,7 +280,7 @@ class SimilarityLearner:
 
     def _homogeneous(self, direction: _Direction) -> _Candidate:
         loss = np.sqrt(np.maximum(direction.totals**2 - direction.differences**2, 0.0)).sum()
-        return _Candidate(HOMOGENEOUS, 0.0, np.ones(len(self.Z)), float(loss))
+        return _Candidate(HOMOGENEOUS, 0.0, np.ones(len(self.point)), float(loss))
 
     def _isolated_point(self, direction: _Direction, drawn: NDArray[np.bool_]) -> int:
         """The point to isolate: that of the least loss, or, when pairs are screened along v, that of the largest product with v."""
@@ -302,14 +303,14 @@ class SimilarityLearner:
         def judge(one: Comparison) -> _Candidate | None:
             first, second = int(np.searchsorted(used, one.first)), int(np.searchsorted(used, one.second)) if one.second >= 0 else -1
             if second < 0:
-                column = distance[:, first]
+                column = distance[first]
                 one = one._replace(tau=float(column[column > 0].min(initial=np.inf)) / 4)
                 scale = one.tau
             else:
-                scale = float(distance[one.second, first]) / 4
+                scale = float(distance[first, one.second]) / 4
             if not 0 < scale < np.inf:
                 return None
-            out = np.empty(len(distance))
+            out = np.empty(distance.shape[1])
             add_responses(distance, first, second, scale, one.hard, 0, len(out), out)
             if self.least_share > 0:
                 share = float(self.task.weight[out >= 0].sum())
@@ -320,9 +321,9 @@ class SimilarityLearner:
         return [found for found in self.threads.map(judge, comparisons) if found is not None]
 
     def _distances(self, rows: Rows) -> Floats:
-        """Squared distances (n, m) of all rows to some."""
-        n, points = len(self.Z), np.ascontiguousarray(self.Z[rows].T)
-        out = np.empty((n, len(rows)))
+        """Squared distances (m, n) of some rows to all."""
+        n, points = len(self.point), np.ascontiguousarray(self.Z[:, rows])
+        out = np.empty((len(rows), n))
         in_parts(self.threads, -(-n // BLOCK), lambda first, last: add_distances(
             self.Z, points, first * BLOCK, min(last * BLOCK, n), out
         ))  # fmt: skip
@@ -340,13 +341,13 @@ class SimilarityLearner:
         if not (len(partners[0]) and len(partners[1])):
             return []
         rows = self.row_of[np.concatenate([anchors, *partners])]
-        points = self.Z[rows]
+        points = np.ascontiguousarray(self.Z[:, rows])
         below, above = np.arange(len(partners[0])) + len(anchors), np.arange(len(partners[1])) + len(anchors) + len(partners[0])
         first = np.repeat(np.arange(len(anchors)), len(below))
         second = np.concatenate([above if v[point] < 0 else below for point in anchors])
-        e = squared_distances(points[: len(anchors)], points)[first, second] / 4
+        e = squared_distances(points, np.ascontiguousarray(points[:, : len(anchors)]))[first, second] / 4
         sample, sign, h = self._sample(direction, numbers[-1])
-        distance = np.ascontiguousarray(squared_distances(sample, points).T)
+        distance = squared_distances(sample, points)
         gain = np.empty(len(first))
         screen_pairs(distance, first, second, e, sign, h, self.hard, gain)
         best = np.argsort(-gain, kind="stable")[: learner.n_finalists]
@@ -359,23 +360,25 @@ class SimilarityLearner:
         wanted = -(-min(self.learner.n_screened, n) // LANES) * LANES
         if n <= self.learner.n_screened:
             padding = (0, wanted - n)
-            return np.pad(self.Z[self.row_of], (padding, (0, 0))), np.pad(v, padding), np.pad(h, padding)
+            return np.pad(self.Z[:, self.row_of], ((0, 0), padding)), np.pad(v, padding), np.pad(h, padding)
         heavy = np.abs(v)
         points = _drawn_by(heavy, (np.arange(wanted) + number) / wanted)
-        return self.Z[self.row_of[points]], np.sign(v[points]), h[points] / heavy[points]
+        return self.Z[:, self.row_of[points]], np.sign(v[points]), h[points] / heavy[points]
 
     def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
         """Procedure 5.2, steps 4 to 6: the isolated row against its nearest opposite rows, and whatever is near these left out."""
         opposite = direction.v * direction.v[point] < 0
-        Z, i = self.Z[self.row_of], int(self.row_of[point])
-        to_first = squared_distances(Z, Z[[point]])[:, 0]
+        Z, i = np.ascontiguousarray(self.Z[:, self.row_of]), int(self.row_of[point])
+        to_first = squared_distances(Z, Z[:, [point]])[0]
         alive = opposite & drawn & (to_first > 0)
         found: list[_Candidate] = []
         while alive.any() and len(found) != self.learner.max_candidates:
             nearest = int(np.where(alive, to_first, np.inf).argmin())
             pair = Comparison(i, int(self.row_of[nearest]), 0.0, self.hard)
             found += self._judged(direction, [pair])
-            answer = Compared(pair._replace(hard=False), Z[[point, nearest]], float(to_first[nearest]) / 4).answer(Z)
+            answer = Compared(pair._replace(hard=False), np.ascontiguousarray(Z[:, [point, nearest]]), float(to_first[nearest]) / 4).answer(
+                Z
+            )
             alive &= answer > answer[nearest] / 2
             alive[nearest] = False
         return found
@@ -386,4 +389,4 @@ def _drawn_by(weight: Floats, numbers: Floats) -> Rows:
     below = np.cumsum(weight)
     if not below[-1] > 0:
         return np.empty(0, np.intp)
-    return np.asarray(np.minimum(np.searchsorted(below, numbers * below[-1], side="right"), int(np.flatnonzero(weight)[-1])))
+    return np.asarray(np.searchsorted(below, np.minimum(numbers * below[-1], np.nextafter(below[-1], 0.0)), side="right"))

@@ -71,7 +71,7 @@ def _right_by_neighbours(X: Any, task: Task, keys: NDArray[np.uint64], space: Ca
         found = space(inside)
         known, asked = found.coordinates(X[inside]), found.coordinates(X[outside])
         for begin in range(0, len(outside), BLOCK):
-            distance = squared_distances(asked[begin : begin + BLOCK], known)
+            distance = squared_distances(known, np.ascontiguousarray(asked[:, begin : begin + BLOCK]))
             nearest = inside[np.argsort(distance, axis=1, kind="stable")[:, :N_NEIGHBOURS]]
             votes = (task.y[nearest][:, :, None] == np.arange(task.K)).sum(axis=1, dtype=np.float64)
             votes[np.arange(len(nearest)), task.y[nearest[:, 0]]] += 0.5  # the nearest settles ties

@@ -37,9 +37,9 @@ class Comparison(NamedTuple):
 
 
 def squared_distances(rows: Floats, points: Floats) -> Floats:
-    """(n, m) between coordinates (n, c) and (m, c)."""
-    out = np.empty((len(rows), len(points)))
-    add_distances(rows, np.ascontiguousarray(points.T), 0, len(rows), out)
+    """(m, n) between the columns of coordinates (c, n) and (c, m)."""
+    out = np.empty((points.shape[1], rows.shape[1]))
+    add_distances(rows, points, 0, rows.shape[1], out)
     return out
 
 
@@ -97,7 +97,7 @@ class Similarities:
 
     @cached_property
     def coordinates(self) -> Floats:
-        """(P, c) of the points."""
+        """(c, P) of the points."""
         return self.space.coordinates(self.points)
 
     @cached_property
@@ -105,7 +105,9 @@ class Similarities:
         """(T,) what distances are compared with: tau, or a quarter of the squared distance of the two points."""
         two = np.flatnonzero(self.second >= 0)
         scale = self.tau.copy()
-        scale[two] = [distance_of(self.coordinates, self.first[t], self.second[t]) / 4 for t in two]
+        at = self.coordinates
+        for t in two:
+            scale[t] = squared_distances(at[:, [self.first[t]]], at[:, [self.second[t]]])[0, 0] / 4
         return scale
 
     def first_rounds(self, n_rounds: int) -> Similarities:
@@ -134,31 +136,30 @@ class Similarities:
             some = slice(begin, begin + REPLAYED)
             used = np.unique(np.concatenate([self.first[some], self.second[some]]))
             used = used[used >= 0]
-            distance = squared_distances(rows, self.coordinates[used])
+            distance = squared_distances(rows, self.coordinates[:, used])
             for t in range(begin, min(begin + REPLAYED, len(self))):
-                out = np.empty(len(rows))
+                out = np.empty(rows.shape[1])
                 places = [int(np.searchsorted(used, one)) if one >= 0 else -1 for one in (self.first[t], self.second[t])]
-                add_responses(distance, *places, self.scale[t], self.hard[t], 0, len(rows), out)
+                add_responses(distance, *places, self.scale[t], self.hard[t], 0, len(out), out)
                 yield out
 
     def replay(self, rows: Floats) -> Iterator[tuple[int, int, Response]]:
         """For each member its round, its first column, and what the rows, given by their coordinates, add."""
-        leaf = np.zeros(len(rows), np.int32)
+        leaf = np.zeros(rows.shape[1], np.int32)
         for t, numbers in enumerate(self.answers(rows)):
             yield int(self.round[t]), int(self.column[t]), Response(self.vectors[t : t + 1], leaf, numbers)
-
-    def _added(self, rows: Floats, begin: int, end: int, columns: Floats) -> None:
-        distance = squared_distances(rows, self.coordinates)
-        add_scores(distance, self.first, self.second, self.scale, self.hard, self.vectors, self.column, begin, end, columns)
 
     def columns(self, X: Any, each: Callable[..., Iterable[Any]] = map) -> Floats:
         """The sum of all members for each row, (n, C); ``each`` may be a thread pool's map."""
         out = np.zeros((X.shape[0], self.n_columns))
-        n_rows = max(1, ENTRIES // max(len(self.points), 1))
+        n_rows = min(max(16, ENTRIES // max(len(self.points), 1)), 512)
 
         def add(begin: int) -> None:
             part = slice(begin, begin + n_rows)
-            self._added(self.space.coordinates(X[part]), 0, len(self), out[part])
+            distance = squared_distances(self.space.coordinates(X[part]), self.coordinates)
+            columns = np.zeros((self.n_columns, distance.shape[1]))
+            add_scores(distance, self.first, self.second, self.scale, self.hard, self.vectors, self.column, columns)
+            out[part] = columns.T
 
         list(each(add, range(0, len(out), n_rows)))
         return out
@@ -181,12 +182,7 @@ class Similarities:
         plain = replace(self.space, matrix=np.empty((0, 0)))
         at, column, width = plain.coordinates(self.points), plain.column, self.vectors.shape[1]
         for t in pairs:
-            apart = (at[self.first[t]] - at[self.second[t]]) ** 2
+            apart = (at[:, self.first[t]] - at[:, self.second[t]]) ** 2
             moved = np.abs(self.vectors[t] @ decoder[self.column[t] : self.column[t] + width])
             out += np.bincount(column, apart / apart.sum(), n_features)[:, None] * moved
         return out
-
-
-def distance_of(coordinates: Floats, first: int, second: int) -> float:
-    """The squared distance of two rows, to the same bits as in :func:`squared_distances`."""
-    return float(squared_distances(coordinates[first : first + 1], coordinates[second : second + 1])[0, 0])

@@ -164,7 +164,7 @@ def explain_row(
 ) -> Explanation:
     """The explanation of the one row of X; ``values(points)`` gives the columns of examples as the user gave them."""
     row = members.space.coordinates(X)
-    distance = np.sqrt(squared_distances(row, members.coordinates)[0])
+    distance = np.sqrt(squared_distances(row, members.coordinates)[:, 0])
     given = values(members.points)
     examples = [
         Example(None if at < 0 else int(at), tuple(one), classes[label], float(far))

@@ -6,7 +6,8 @@ that makes its largest value one it is
 
     f = PEAK / 4 (v - u) / (4 + s^2),    u = D_i / e,  v = D_j / e,  s = (u + v) / 2 - 1.
 
-Every row is worked on by itself and every sum is made in one order, so neither threads nor blocks change a bit.
+Rows are columns of the tables here, so that the compiler can work on several at a time. Each is still worked on by itself, and every sum is
+made in one order: neither threads nor blocks change a bit.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from manyboost.compiled import compiled, compiled_part
 
 # The largest value of t / (4 + t^4) is at t^4 = 4/3 (|x - m| = t |d|): there 4 + t^4 = 16/3.
 PEAK = 16.0 / 3.0 / (4.0 / 3.0) ** 0.25
+CHUNK = 512  # rows whose distances stay in the first-level cache
 LANES = 8  # sums side by side, always the same eight
 FAR = 1e100  # in units of e: there the response is nothing, and its square is still a number
 
@@ -38,47 +40,62 @@ def one_point(distance, tau):
 
 
 @compiled_part
-def respond(distance, i, first, second, scale, hard):
-    """The answer of one member to row i of ``distance`` (n, m); ``first`` < 0 is the one that says +1 of everything."""
-    if first < 0:
-        return 1.0
-    f = one_point(distance[i, first], scale) if second < 0 else two_point(distance[i, first], distance[i, second], scale)
-    if hard:
-        return 1.0 if f >= 0.0 else -1.0
-    return f
+def _add_distances(rows, points, p, begin, end, out):
+    """Squared distances of rows ``begin`` to ``end`` to point p, coordinate by coordinate, several rows at a time."""
+    for i in range(begin, end):
+        out[i] = 0.0
+    for c in range(rows.shape[0]):
+        row, x = rows[c], points[c, p]
+        for i in range(begin, end):
+            t = row[i] - x
+            out[i] += t * t
 
 
 @compiled
 def add_distances(rows, points, begin, end, out):
-    """Squared distances of rows ``begin`` to ``end`` to the points, which are columns of ``points`` (c, m): ``out`` (n, m)."""
-    m = points.shape[1]
-    for i in range(begin, end):
-        row = out[i]
-        for p in range(m):
-            row[p] = 0.0
-        for c in range(points.shape[0]):
-            x = rows[i, c]
-            at = points[c]
-            for p in range(m):
-                t = x - at[p]
-                row[p] += t * t
+    """Squared distances of rows ``begin`` to ``end``, which are columns of ``rows`` (c, n), to the columns of ``points``: ``out`` (m, n)."""
+    for start in range(begin, end, CHUNK):
+        for p in range(points.shape[1]):
+            _add_distances(rows, points, p, start, min(start + CHUNK, end), out[p])
+
+
+@compiled_part
+def _respond(distance, first, second, scale, hard, begin, end, out):
+    """``first`` < 0 is the one that says +1 of everything."""
+    if first < 0:
+        for i in range(begin, end):
+            out[i] = 1.0
+    elif second < 0:
+        near = distance[first]
+        for i in range(begin, end):
+            out[i] = one_point(near[i], scale)
+    else:
+        near, far = distance[first], distance[second]
+        for i in range(begin, end):
+            out[i] = two_point(near[i], far[i], scale)
+    if hard:
+        for i in range(begin, end):
+            out[i] = 1.0 if out[i] >= 0.0 else -1.0
 
 
 @compiled
 def add_responses(distance, first, second, scale, hard, begin, end, out):
-    """The answer of one member to rows ``begin`` to ``end``."""
-    for i in range(begin, end):
-        out[i] = respond(distance, i, first, second, scale, hard)
+    """The answer of one member to rows ``begin`` to ``end``, which are columns of ``distance``."""
+    _respond(distance, first, second, scale, hard, begin, end, out)
 
 
 @compiled
-def add_scores(distance, first, second, scale, hard, vectors, column, begin, end, columns):
-    """Add members ``begin`` to ``end`` to the columns of each row."""
-    for i in range(distance.shape[0]):
-        for t in range(begin, end):
-            f = respond(distance, i, first[t], second[t], scale[t], hard[t])
-            for k in range(vectors.shape[1]):
-                columns[i, column[t] + k] += f * vectors[t, k]
+def add_scores(distance, first, second, scale, hard, vectors, column, columns):
+    """Add what all members say of the rows, which are columns of ``distance``, to ``columns`` (C, n)."""
+    n = distance.shape[1]
+    f = np.empty(n)
+    for t in range(first.size):
+        _respond(distance, first[t], second[t], scale[t], hard[t], 0, n, f)
+        for k in range(vectors.shape[1]):
+            a = vectors[t, k]
+            row = columns[column[t] + k]
+            for i in range(n):
+                row[i] += f[i] * a
 
 
 @compiled
@@ -112,13 +129,14 @@ def screen_pairs(distance, first, second, e, v, h, hard, gain):
 
 
 @compiled
-def add_signed_weights(W, y, point, out):
-    """Add ``Y_nk W_nk``, Y = +1 at the row's class and -1 elsewhere, to the row's point: (points, K)."""
+def add_signed_weights(W, y, point, totals, out):
+    """Add ``Y_nk W_nk``, Y = +1 at the row's class and -1 elsewhere, to the row's point, (points, K), and the weights to their totals."""
     for i in range(y.size):
         row = out[point[i]]
         own = W[i, y[i]]
         for k in range(W.shape[1]):
             row[k] -= W[i, k]
+            totals[k] += W[i, k]
         row[y[i]] += 2.0 * own
 
 
@@ -157,13 +175,11 @@ def isolator_losses(signed, totals, differences, losses):
 
 @compiled
 def mix_coordinates(rows, matrix, out):
-    """``rows @ matrix``, every row by itself in one order of its coordinates."""
-    for i in range(rows.shape[0]):
-        row = out[i]
-        for m in range(matrix.shape[1]):
-            row[m] = 0.0
-        for c in range(rows.shape[1]):
-            x = rows[i, c]
-            at = matrix[c]
-            for m in range(matrix.shape[1]):
-                row[m] += x * at[m]
+    """``matrix.T @ rows``, every row (a column here) by itself in one order of its coordinates."""
+    for m in range(matrix.shape[1]):
+        mixed = out[m]
+        mixed[:] = 0.0
+        for c in range(rows.shape[0]):
+            row, a = rows[c], matrix[c, m]
+            for i in range(mixed.size):
+                mixed[i] += row[i] * a

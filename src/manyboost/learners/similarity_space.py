@@ -53,34 +53,28 @@ class Space:
         return np.repeat(used, np.maximum(self.n_categories[used], 1))
 
     def coordinates(self, X: Any) -> Floats:
-        """(n, c) of rows as they come, every row by itself."""
-        out = np.empty((X.shape[0], len(self.column)))
-        n_rows = max(1, BLOCK // max(self.n_features, out.shape[1], 1))
-        for begin in range(0, len(out), n_rows):
+        """(c, n) of rows as they come, every row by itself. A row is a column here."""
+        out = np.empty((len(self.column), X.shape[0]))
+        n_rows = max(1, BLOCK // max(self.n_features, len(out), 1))
+        for begin in range(0, X.shape[0], n_rows):
             part = X[begin : begin + n_rows]
             part = np.asarray(part.toarray() if sparse.issparse(part) else part, np.float64)
-            out[begin : begin + n_rows] = self._mixed(self._plain(part))
+            out[:, begin : begin + n_rows] = self._mixed(self._plain(part))
         return out
 
     def _plain(self, X: Floats) -> Floats:
-        numeric = np.flatnonzero((self.scale > 0) & (self.n_categories == 0))
-        with np.errstate(over="ignore"):
-            numbers = (np.ldexp(X[:, numeric], -self.exponent[numeric]) - self.centre[numeric]) * self.scale[numeric]
-        numbers = np.clip(np.where(np.isnan(numbers), 0.0, numbers), -FARTHEST, FARTHEST)
-        if not self.n_categories.any():
-            return numbers
-        out, first, share = [], 0, 0
-        for at, n in enumerate(self.n_categories):
-            if n == 0:
-                if self.scale[at] > 0:
-                    out.append(numbers[:, [first]])
-                    first += 1
-                continue
-            if self.scale[at] > 0:
-                one_hot = (X[:, [at]] == np.arange(n)) - self.shares[share : share + n]
-                out.append(np.where(np.isnan(X[:, [at]]), 0.0, one_hot * self.scale[at]))
+        out, share = [np.empty((0, len(X)))], 0
+        for at, (n, scale) in enumerate(zip(self.n_categories.tolist(), self.scale.tolist(), strict=True)):
+            values = X[:, at]
+            if n and scale > 0:
+                one_hot = (values == np.arange(n)[:, None]) - self.shares[share : share + n, None]
+                out.append(np.where(np.isnan(values), 0.0, one_hot * scale))
+            elif scale > 0:
+                with np.errstate(over="ignore"):
+                    numbers = (np.ldexp(values, -self.exponent[at]) - self.centre[at]) * scale
+                out.append(np.clip(np.where(np.isnan(numbers), 0.0, numbers), -FARTHEST, FARTHEST)[None])
             share += n
-        return np.hstack(out) if out else np.empty((len(X), 0))
+        return np.concatenate(out)
 
     def _mixed(self, coordinates: Floats) -> Floats:
         if not len(self.matrix):
@@ -138,7 +132,7 @@ def learn_space(
     space = Space(metric, exponent, centre, scale, n_categories.astype(np.int32), np.concatenate([np.empty(0), *shares]), np.empty((0, 0)))
     if metric != "within":
         return space
-    matrix = _whitening(space.coordinates(X), y, weight, n_counted)
+    matrix = _whitening(space.coordinates(X).T, y, weight, n_counted)
     return Space(metric, exponent, centre, scale, space.n_categories, space.shares, matrix)
 
 
