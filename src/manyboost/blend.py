@@ -13,25 +13,23 @@ the parts' own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
-from manyboost.calibration import Calibration
+from manyboost.calibration import Pilots
 from manyboost.columns import dense_rows, feature_names, read_columns
 from manyboost.contributions import BlendExplanation, TreeExplanation, one_row
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs, read_labels
 from manyboost.learners import LocalizedSimilarity
-from manyboost.maths.links import best_temperature, careful_log_loss, softmax
+from manyboost.maths.links import best_temperature, careful_log_loss, log_loss, softmax
 from manyboost.maths.mixtures import mixture_weights
 from manyboost.parameters import (
     anything,
@@ -46,13 +44,10 @@ from manyboost.parameters import (
 )
 from manyboost.protocol import Task
 from manyboost.row_keys import keys_of_numbers
-from manyboost.validation import folds_of_rows
 
 Floats = NDArray[np.float64]
-N_FOLDS = 5
-HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
-SHORTEST = 16  # rounds: pilots of shorter models have their full length
 N_STAGES = 4  # lengths that pilots try, each half of the next
+PILOTS_SHARE = 0.4  # of the time of a run with pilots, what is the run's own
 MOST_LEAVES = 2048
 ROWS_FOR_SIMILARITIES = 30_000  # with more, comparing examples takes longer than all the trees
 
@@ -64,7 +59,6 @@ class Part:
     name: str
     model: BoostingClassifier
     n_runs: int
-    n_rounds: int | None  # of each run; None: it ends by itself
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -173,14 +167,15 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = labels.classes
         self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
         random = check_random_state(self.random_state)
-        used = np.flatnonzero(labels.y >= 0)
-        rows = _Rows(_safe_indexing(X, used), numeric[used], labels.y[used], labels.weight[used], labels.classes)
-        parts = self._parts(len(used))
-        n_fits = len(parts) * len(rows.folds) + sum(part.n_runs for part in parts)
-        self._fit_parts(parts, rows, random, _TimeLeft(None if self.time_limit is None else began + self.time_limit, n_fits))
+        used = labels.y >= 0
+        task = Task.of(labels.y[used], len(labels.classes), labels.weight[used])
+        rows = _Rows(X, y, np.where(used, labels.weight, 0.0), keys_of_numbers(numeric, labels.y))
+        parts = self._parts(task.N)
+        deadline = None if self.time_limit is None else began + self.time_limit
+        self._fit_parts(parts, rows, random, _TimeLeft(deadline, sum(part.n_runs for part in parts)))
         return self
 
-    def _parts(self, n_rows: int) -> list[Part]:
+    def _parts(self, n_rows: float) -> list[Part]:
         """What is to be fitted."""
         best = self.quality == "best"
         shared = {
@@ -195,38 +190,40 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
             **shared,
         }
         n_runs = self.n_runs or (1 if self.quality == "fast" else 2)
-        parts = [Part("AdaBoost.MH", ALGORITHMS["adaboost_mh"](**trees), n_runs, trees["n_estimators"])]
+        parts = [Part("AdaBoost.MH", ALGORITHMS["adaboost_mh"](**trees), n_runs)]
         if self.quality != "fast":
-            parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs, trees["n_estimators"]))
+            parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs))
         if self.similarities is True or (self.similarities == "auto" and best and n_rows <= ROWS_FOR_SIMILARITIES):
-            parts.append(Part("REBEL with localized similarities", ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared), 1, None))
+            parts.append(Part("REBEL with localized similarities", ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared), 1))
         return parts
 
     def _fit_parts(self, parts: list[Part], rows: _Rows, random: np.random.RandomState, time_left: _TimeLeft) -> None:
-        """Lengths, temperatures, weights and sharpness from rows that are held out; then the parts on all rows."""
-        pilots, runs = [], []
+        """The parts one after the other; their pilots find lengths, temperatures and shares."""
+        fitted: list[_Fitted] = []
         for part in parts:
-            if runs and time_left.is_up:
+            if fitted and time_left.is_up:
                 break
-            pilot = rows.pilot(part, random, time_left)
-            of_part = [rows.fitted(part.model, random, time_left, calibrate=False, **pilot.length) for _ in range(part.n_runs)]
-            for run in of_part:
-                run.temperature_ = pilot.temperature * pilot.correction(run.n_estimators_)
-            pilots.append(pilot)
-            runs.append(of_part)
-        held = rows.of_pilots
-        shares = mixture_weights([pilot.probability for pilot in pilots], held.y, held.weight)
-        fitted = [_Fitted(*one) for one in zip(parts, runs, shares.tolist(), strict=False)]
-        mixture = np.asarray(sum(share * pilot.probability for share, pilot in zip(shares, pilots, strict=True)))
-        sharpness, held_out = 1.0, None
-        if np.ptp(mixture, axis=1).any():
-            sharpness = 1.0 if len(fitted) == 1 else best_temperature(lambda power: _sharpened(mixture, power), held.y, held.weight, held.N)
-            held_out = Calibration.of(sharpness, _sharpened(mixture, sharpness), held.y, held.weight)
+            fitted.append(rows.fitted(part, random, time_left))
+        fitted = [one for one in fitted if one.models[0].n_estimators_] or fitted[:1]
+        held = next((one.pilots for one in fitted if one.pilots is not None), None)
+        self.sharpness_, self.held_out_error_, self.held_out_log_loss_ = 1.0, np.nan, np.nan
+        shares = np.full(len(fitted), 1 / len(fitted))
+        if held is not None:
+            said = [np.full((len(held.y), len(self.classes_)), 1 / len(self.classes_)) if one.said is None else one.said for one in fitted]
+            shares = mixture_weights(said, held.y, held.weight, held.N)
+            mixture = np.asarray(sum(share * of_part for share, of_part in zip(shares, said, strict=True)))
+            if len(fitted) > 1:
+                self.sharpness_ = best_temperature(lambda power: _sharpened(mixture, power), held.y, held.weight, held.N)
+            final = _sharpened(mixture, self.sharpness_)
+            self.held_out_error_ = float((final.argmax(axis=1) != held.y) @ held.weight / held.weight.sum())
+            self.held_out_log_loss_ = log_loss(final, held.y, held.weight)
         self.models_ = [model for one in fitted for model in one.models]
-        self.weights_ = np.concatenate([np.full(len(one.models), one.share / len(one.models)) for one in fitted])
-        self.sharpness_ = sharpness
-        self.held_out_error_, self.held_out_log_loss_ = (held_out.error, held_out.log_loss) if held_out else (np.nan, np.nan)
-        self.description_ = " + ".join(one.described(len(fitted) > 1) for one in fitted)
+        self.weights_ = np.concatenate(
+            [np.full(len(one.models), share / len(one.models)) for one, share in zip(fitted, shares, strict=True)]
+        )
+        self.description_ = " + ".join(
+            (f"{share:.0%} " if len(fitted) > 1 else "") + str(one) for one, share in zip(fitted, shares, strict=True)
+        )
         if time_left.was_short:
             left_out = "".join(f", without {part.name}" for part in parts[len(fitted) :])
             self.description_ += f"; cut short by time_limit={self.time_limit:g}{left_out}"
@@ -260,7 +257,8 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the highest score, the first of equals: (n,)."""
-        return np.asarray(self.classes_[self._scores(self.predict_proba(X)).argmax(axis=1)])
+        best = self._scores(self.predict_proba(X)).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     # ---- explain -------------------------------------------------------------------------------------------------------------
 
@@ -341,19 +339,19 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Fitted:
-    """The runs of a part, and its share in the blend."""
+    """The runs of a part, the pilots they were preceded by, and the probabilities (m, K) these gave to held-out rows; None without any."""
 
     part: Part
     models: list[BoostingClassifier]
-    share: float
+    pilots: Pilots | None
+    said: Floats | None
 
-    def described(self, with_share: bool) -> str:
+    def __str__(self) -> str:
         first, n = self.models[0], len(self.models)
         lengths = {model.n_estimators_ for model in self.models}
         rounds = " to ".join(map(str, sorted({min(lengths), max(lengths)})))
         trees = f", trees of up to {first.max_leaf_nodes} leaves" if first.estimator is None else ""
-        share = f"{self.share:.0%} " if with_share else ""
-        return f"{share}{'one run' if n == 1 else f'{n} runs'} of {self.part.name} ({rounds} rounds{trees})"
+        return f"{'one run' if n == 1 else f'{n} runs'} of {self.part.name} ({rounds} rounds{trees})"
 
 
 class _TimeLeft:
@@ -368,12 +366,12 @@ class _TimeLeft:
         self.was_short |= late
         return late
 
-    def callbacks(self) -> list[Any] | None:
-        """For the next fit: what ends it when its share is used up."""
+    def callbacks(self, share: float) -> list[Any] | None:
+        """For the next fit: what ends it when it has used up so much of its share."""
         if self.deadline is None:
             return None
         now = time.monotonic()
-        until = now + max(0.0, self.deadline - now) / max(1, self.n_fits)
+        until = now + share * max(0.0, self.deadline - now) / max(1, self.n_fits)
         self.n_fits -= 1
 
         def is_late(_: dict[str, float]) -> bool:
@@ -385,125 +383,62 @@ class _TimeLeft:
 
 
 @dataclass(frozen=True)
-class _Pilot:
-    """What runs on some of the rows say of the others.
-
-    Attributes
-    ----------
-    n_rounds : how long the runs of the model are to be; None: they end by themselves
-    temperature : factor of their scores
-    probability : (m, K) of the held-out rows
-    """
-
-    n_rounds: int | None
-    temperature: float
-    probability: Floats
-
-    @property
-    def length(self) -> dict[str, int]:
-        return {} if self.n_rounds is None else {"n_estimators": self.n_rounds}
-
-    def correction(self, n_rounds: int) -> float:
-        """Of the temperature of a run that made fewer rounds than it was to: scores grow with the rounds."""
-        return self.n_rounds / n_rounds if self.n_rounds is not None and n_rounds else 1.0
-
-
-@dataclass(frozen=True)
 class _Rows:
-    """The training rows: as they were given, as numbers, their classes 0..K-1 and their weights."""
+    """The training rows as they were given, their labels, their weights, and keys by which pilots hold out the same of them."""
 
     X: Any
-    numeric: Any
-    y: NDArray[np.intp]
+    y: Any
     weight: Floats
-    classes: NDArray[Any]
+    keys: NDArray[np.uint64]
 
-    def fitted(
-        self, model: BoostingClassifier, random: np.random.RandomState, time_left: _TimeLeft, **parameters: Any
-    ) -> BoostingClassifier:
-        """A copy of the model fitted to these rows, with chances of its own."""
+    def fitted(self, part: Part, random: np.random.RandomState, time_left: _TimeLeft) -> _Fitted:
+        """The runs of a part, as long as the pilots of the first find best and no surer of themselves than these say."""
+        first, pilots = self._run(part, random, time_left, PILOTS_SHARE)
+        length, said = first.n_estimators_, None
+        if pilots is not None:
+            temperatures = [pilots.temperature(stage) for stage in range(len(pilots.lengths))]
+            by_stage = [pilots.link(columns * factor) for columns, factor in zip(pilots.columns, temperatures, strict=True)]
+            losses = [careful_log_loss(probability, pilots.y, pilots.weight, pilots.N) for probability in by_stage]
+            best = int(np.argmin(losses))
+            said = by_stage[best]
+            if best + 1 < len(losses) and pilots.lengths[best] < min(length, pilots.n_made):
+                length = pilots.lengths[best]
+                _shorten(first, length)
+                first.temperature_ = temperatures[best]
+        models = [first]
+        for _ in range(part.n_runs - 1):
+            if time_left.is_up:
+                break
+            run, _ = self._run(part, random, time_left, 1.0, calibrate=False, n_estimators=length)
+            run.temperature_ = first.temperature_ * (first.n_estimators_ / max(1, run.n_estimators_) if time_left.was_short else 1.0)
+            models.append(run)
+        return _Fitted(part, models, pilots, said)
+
+    def _run(
+        self, part: Part, random: np.random.RandomState, time_left: _TimeLeft, share: float, **parameters: Any
+    ) -> tuple[BoostingClassifier, Pilots | None]:
         seed = random.randint(np.iinfo(np.int32).max)
-        fitted: BoostingClassifier = clone(model).set_params(random_state=seed, callbacks=time_left.callbacks(), **parameters)
-        fitted.fit(self.X, self.classes[self.y], self.weight)
-        fitted.callbacks = None
-        return fitted
-
-    def part(self, rows: NDArray[np.intp]) -> _Rows:
-        return _Rows(_safe_indexing(self.X, rows), self.numeric[rows], self.y[rows], self.weight[rows], self.classes)
-
-    @cached_property
-    def folds(self) -> list[tuple[_Rows, _Rows]]:
-        """Rows to learn from and rows to hold out: one to five times, until there are enough of these."""
-        task = Task.of(self.y, len(self.classes), self.weight)
-        fold = folds_of_rows(task, keys_of_numbers(self.numeric, self.y), *(np.arange(1, N_FOLDS) / N_FOLDS))
-        n_used = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / len(self.y)), 1, N_FOLDS))
-        pairs = [(np.flatnonzero(fold != held), np.flatnonzero(fold == held)) for held in range(n_used)]
-        return [(self.part(inside), self.part(outside)) for inside, outside in pairs if len(outside)]
-
-    @cached_property
-    def of_pilots(self) -> Task:
-        """The held-out rows of all folds. Their number counts like that of all rows."""
-        y = np.concatenate([outside.y for _, outside in self.folds] or [np.empty(0, np.intp)])
-        weight = np.concatenate([outside.weight for _, outside in self.folds] or [np.empty(0)])
-        of_all = Task.of(self.y, len(self.classes), self.weight).N / self.weight.sum()
-        return Task(y, len(self.classes), weight, of_all * weight.sum())
-
-    def pilot(self, part: Part, random: np.random.RandomState, time_left: _TimeLeft) -> _Pilot:
-        """Runs of half the length on the folds; the length of which held-out rows are told best is that of the model.
-
-        Where it is all of the half, the model goes on to the full length, and the temperature, which falls geometrically with the
-        rounds, is that of the half squared, divided by that of a quarter.
-        """
-        held, n_rounds = self.of_pilots, part.n_rounds
-        half = None if n_rounds is None else max(1, n_rounds // 2) if n_rounds >= SHORTEST else n_rounds
-        lengths: Sequence[int | None] = [None] if half is None else sorted({max(1, half >> shift) for shift in range(N_STAGES)})
-        stages: list[list[Floats]] = [[] for _ in lengths]
-        parameters = {} if half is None else {"n_estimators": half}
-        link = part.model.link
-        for inside, outside in self.folds:
-            run = inside.fitted(part.model, random, time_left, calibrate=False, **parameters)
-            link = run.link
-            for stage, columns in zip(stages, _columns_at(run, outside.X, lengths), strict=True):
-                stage.append(columns)
-        found = []
-        for length, stage in zip(lengths, stages, strict=True):
-            columns = np.concatenate(stage) if stage else np.empty((0, 1))
-            if not columns.any():
-                continue
-            temperature = best_temperature(_at(link, columns), held.y, held.weight, held.N)
-            probability = link(columns * temperature)
-            found.append((careful_log_loss(probability, held.y, held.weight, held.N), length, temperature, probability))
-        if not found:
-            return _Pilot(n_rounds, 1.0, np.full((len(held.y), held.K), 1 / held.K))
-        best = min(range(len(found)), key=lambda at: found[at][0])
-        _, length, temperature, probability = found[best]
-        if length != half or n_rounds == half:
-            return _Pilot(length, temperature, probability)
-        earlier = found[best - 1][2] if best else temperature
-        return _Pilot(n_rounds, min(temperature, temperature**2 / earlier), probability)
+        model: BoostingClassifier = clone(part.model).set_params(random_state=seed, callbacks=time_left.callbacks(share), **parameters)
+        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, n_stages=N_STAGES)
+        model.callbacks = None
+        return model, pilots
 
 
-def _columns_at(run: BoostingClassifier, X: Any, lengths: Sequence[int | None]) -> list[Floats]:
-    """The columns of scores after so many rounds, or as many as there are."""
-    wanted = [run.n_estimators_ if length is None else min(length, run.n_estimators_) for length in lengths]
-    found = {0: np.zeros((X.shape[0], run.forest_.n_columns))}
-    for n_rounds, columns in enumerate(run._staged(X), start=1):
-        if n_rounds in wanted:
-            found[n_rounds] = columns.copy()
-    return [found[n_rounds] for n_rounds in wanted]
-
-
-def _at(link: Callable[[Floats], Floats], columns: Floats) -> Callable[[float], Floats]:
-    return lambda factor: link(columns * factor)
+def _shorten(model: BoostingClassifier, n_rounds: int) -> None:
+    """Keep only the first rounds."""
+    model.forest_ = model.forest_.first_rounds(n_rounds)
+    model.n_estimators_ = n_rounds
+    model.history_ = {name: values[:n_rounds] for name, values in model.history_.items()}
+    model.n_clipped_steps_ = int(model.history_["n_clipped"].sum())
 
 
 def _sharpened(probability: Floats, power: float) -> Floats:
     return softmax(power * np.log(np.maximum(probability, np.finfo(float).tiny)))
 
 
-def _leaves(n_rows: int, grow: bool) -> int:
+def _leaves(n_rows: float, grow: bool) -> int:
     """Leaves of a tree: few for few rows, and for the best quality more for many."""
-    usual = int(np.clip(n_rows // 16, 16, 64))
+    usual = int(np.clip(n_rows / 16, 16, 64))
     return int(np.clip(64 * (n_rows / 10_000) ** 0.75, usual, MOST_LEAVES)) if grow else usual
 
 

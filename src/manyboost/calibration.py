@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.loop import Algorithm, Rows, Work, boost
-from manyboost.maths.links import best_temperature, log_loss
+from manyboost.maths.links import best_temperature
 from manyboost.protocol import Floats, Task
 from manyboost.validation import folds_of_rows
 
@@ -25,73 +25,91 @@ SHORTEST = 16  # rounds: below this the pilot has the full length
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """The factor of the scores, and the error and log-loss of the longest pilots on the rows they had not seen."""
+class Pilots:
+    """What runs on some of the rows say of the others.
 
-    temperature: float
-    error: float
-    log_loss: float
-
-    @classmethod
-    def of(cls, temperature: float, probability: Floats, y: NDArray[np.intp], weight: Floats) -> Calibration:
-        """From the probabilities of the held-out rows."""
-        wrong = probability.argmax(axis=1) != y
-        return cls(temperature, float(wrong @ weight / weight.sum()), log_loss(probability, y, weight))
-
-
-def _linked(link: Callable[[Floats], Floats], columns: Floats) -> Callable[[float], Floats]:
-    return lambda factor: link(columns * factor)
-
-
-def fit_temperature(
-    algorithm: Algorithm,
-    link: Callable[[Floats], Floats],
-    task: Task,
-    rows: Rows,
-    work: Work,
-    n_rounds: int,
-) -> Calibration | None:
-    """The factor of the columns that makes the link's probabilities honest; None when no row can be held out, or no pilot learns.
-
-    ``n_rounds`` is how many rounds the model has.
+    Attributes
+    ----------
+    link : from columns of scores to probabilities
+    lengths : rounds after which the scores are known, rising
+    columns : the scores of the held-out rows after so many rounds, (m, C) each; of runs that ended earlier, the last
+    n_made : rounds that the runs made, in the mean
+    ended : did one end by itself?
+    y, weight : (m,) of the held-out rows, which stand in the order of their keys
+    N : how many rows they count for
     """
-    keys, settings = rows.keys, work.settings
+
+    link: Callable[[Floats], Floats]
+    lengths: list[int]
+    columns: list[Floats]
+    n_made: float
+    ended: bool
+    y: NDArray[np.intp]
+    weight: Floats
+    N: float
+
+    def temperature(self, stage: int) -> float:
+        """The best factor of the scores of a stage."""
+        return best_temperature(lambda factor: self.link(self.columns[stage] * factor), self.y, self.weight, self.N)
+
+    def temperature_after(self, n_rounds: int, n_wanted: int) -> float:
+        """That of the scores after ``n_rounds`` of the ``n_wanted`` for which the pilots were made."""
+        last = self.temperature(-1)
+        if n_rounds < n_wanted or self.ended:
+            return last * self.n_made / n_rounds  # scores grow with the rounds
+        # chance may let it rise, which is not to be taken further
+        return min(last**2 / self.temperature(-2), last) if len(self.lengths) > 1 else last
+
+
+def run_pilots(
+    algorithm: Algorithm, link: Callable[[Floats], Floats], task: Task, rows: Rows, work: Work, keys: NDArray[np.uint64], n_stages: int = 2
+) -> Pilots | None:
+    """Fits of half the length to four fifths of the rows; None when no row can be held out, or nothing is learnt.
+
+    ``keys`` tell the rows apart. Each of the ``n_stages`` lengths is half of the next.
+    """
+    settings = work.settings
     fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
     if not (fold == 0).any():
         return None
     n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / _effective_rows(task, keys)), 1, N_FOLDS))
     half = settings.n_estimators // 2
-    # members that are revised say nothing of shorter fits
-    lengths = [half // 2, half] if half >= SHORTEST and not algorithm.revises else [settings.n_estimators]
+    lengths = sorted({max(1, half >> shift) for shift in range(n_stages)})
+    if half < SHORTEST or algorithm.revises:  # members that are revised say nothing of shorter fits
+        lengths = [settings.n_estimators]
 
-    def pilot(held: int) -> tuple[list[tuple[Floats, NDArray[np.intp], Floats]], int]:
-        inside, outside = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
-        if len(outside) > HELD_OUT_ROWS:
-            inside = np.sort(np.concatenate([inside, outside[HELD_OUT_ROWS:]]))
-            outside = outside[:HELD_OUT_ROWS]
+    def pilot(held: int) -> tuple[NDArray[np.intp], list[Floats], int]:
+        outside = np.flatnonzero(fold == held)
+        outside = outside[np.lexsort((task.weight[outside], keys[outside]))][:HELD_OUT_ROWS]
+        inside = np.setdiff1d(np.arange(len(fold)), outside)
         shorter = replace(work, settings=replace(settings, n_estimators=lengths[-1]))
         boosted = boost(algorithm, task.part(inside), rows.part(inside), shorter)
         columns = np.zeros((len(outside), work.n_columns))
-        stages = [columns] * len(lengths)  # a run that ended early has its last scores at every later stage
+        stages: list[Floats] = []
         for round_, column, response in rows.part(outside).replay(boosted.ensemble):
-            if round_ == lengths[0] and stages[0] is columns and len(lengths) > 1:
-                stages[0] = columns.copy()
+            while round_ >= lengths[len(stages)]:
+                stages.append(columns.copy())
             columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
-        return [(stage, task.y[outside], task.weight[outside]) for stage in stages], boosted.ensemble.n_rounds
+        stages += [columns] * (len(lengths) - len(stages))  # a run that ended early has its last scores at every later stage
+        return outside, stages, boosted.ensemble.n_rounds
 
-    pilots, pilot_rounds = zip(*(pilot(held) for held in range(n_pilots)), strict=True)
-    found = []
-    for stage in range(len(lengths)):
-        columns, y, weight = (np.concatenate([run[stage][at] for run in pilots]) for at in range(3))
-        if not columns.any():
-            return None
-        found.append(best_temperature(_linked(link, columns), y, weight, task.N * float(weight.sum())))
-    *earlier, last = found
-    if n_rounds < settings.n_estimators or min(pilot_rounds) < lengths[-1]:
-        temperature = last * float(np.mean(pilot_rounds)) / n_rounds  # a run ended by itself: scores grow with the rounds
-    else:
-        temperature = min(last**2 / earlier[0], last) if earlier else last  # chance may let it rise, which is not to be taken further
-    return Calibration.of(temperature, link(columns * last), y, weight)
+    held, stages, n_rounds = zip(*(pilot(at) for at in range(n_pilots)), strict=True)
+    columns = [np.concatenate(of_stage) for of_stage in zip(*stages, strict=True)]
+    if not columns[0].any():
+        return None
+    all_held = np.concatenate(held)
+    order = np.lexsort((task.weight[all_held], keys[all_held]))
+    weight = task.weight[all_held[order]]
+    return Pilots(
+        link=link,
+        lengths=lengths,
+        columns=[of_stage[order] for of_stage in columns],
+        n_made=float(np.mean(n_rounds)),
+        ended=min(n_rounds) < lengths[-1],
+        y=task.y[all_held[order]],
+        weight=weight,
+        N=task.N * float(weight.sum()),
+    )
 
 
 def _effective_rows(task: Task, keys: NDArray[np.uint64]) -> float:

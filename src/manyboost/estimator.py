@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from manyboost.calibration import Calibration, fit_temperature
+from manyboost.calibration import Pilots, run_pilots
 from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, dense_rows, feature_names, read_columns
 from manyboost.committee import Committee, PlainRows
@@ -277,6 +277,14 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
+        self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
+        return self
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, validation_set: tuple[Any, Any, Any] = (None, None, None),
+        keys: NDArray[np.uint64] | None = None, n_stages: int = 2,
+    ) -> Pilots | None:  # fmt: skip
+        """Fit, and the pilots that gave the temperature. Models whose pilots are to hold out the same rows are given ``keys`` of these."""
         check_parameters(self)
         self._check_learner()
         self._check_learning_rate()
@@ -295,10 +303,9 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             self._columns: Columns = columns
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         with Threads.of(self._n_threads()) as threads:
-            self._fit_rows(numeric, labels.y, labels.weight, (X_val, y_val, sample_weight_val), threads, going_on, Rounds(
+            return self._fit_rows(numeric, labels.y, labels.weight, validation_set, threads, going_on, Rounds(
                 self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
-            ))  # fmt: skip
-        return self
+            ), keys, n_stages)  # fmt: skip
 
     @property
     def rounds_wanted(self) -> int:
@@ -365,22 +372,25 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _fit_rows(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, validation_set: tuple[Any, Any, Any], threads: Threads,
-        going_on: bool, rounds: Rounds,
-    ) -> None:  # fmt: skip
+        going_on: bool, rounds: Rounds, keys: NDArray[np.uint64] | None, n_stages: int,
+    ) -> Pilots | None:  # fmt: skip
         settings, K = self._settings(), len(self.classes_)
         used = np.flatnonzero(labels >= 0)
         if len(used) < len(labels):
             numeric, labels, weight = numeric[used], labels[used], weight[used]
+            keys = None if keys is None else keys[used]
         if not going_on:
             self._binning: Binning | None = self._learn_bins(numeric, weight, threads)
             self._space: Space | None = self._learn_space(numeric, labels, weight)
-        rows, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
+        rows, labels, weight, order = self._in_order(numeric, labels, weight, settings, threads)
+        keys = rows.keys if keys is None else keys[order]
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
             self.class_prior_ = np.bincount(task.y, task.weight, K)
         decoder = self.decoder(K)
         work = Work(decoder, K if decoder is None else len(decoder), settings, threads)
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
+        keys = keys if validation is None else rows.keys  # rows are left that no pilot needs
         earlier = self._earlier() if going_on and not self.revises else None
         if earlier is None or not self._ended_by_itself():
             with progress_of(self, settings.n_estimators, earlier.ensemble.n_rounds if earlier else 0) as show:
@@ -393,9 +403,9 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
                 boosted = boost(self, task, rows, work, validation=validation, earlier=earlier, after_round=after_round)
             self._take_over(boosted, decoder, validation, settings)
-        if self.calibrate == "auto":
-            self._calibrate(task, rows, work, validation)
+        pilots = self._calibrate(task, rows, work, validation, keys, n_stages) if self.calibrate == "auto" else None
         rounds.end(lambda: self._fitted_attributes(self.forest_, decoder, self.temperature_))
+        return pilots
 
     def _learn_bins(self, numeric: Any, weight: Floats, threads: Threads) -> Binning | None:
         if self.estimator is not None:
@@ -410,8 +420,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _in_order(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, settings: Settings, threads: Threads
-    ) -> tuple[Rows, NDArray[np.intp], Floats]:
-        """Rows, labels and weights in an order that depends on what is in the rows alone.
+    ) -> tuple[Rows, NDArray[np.intp], Floats, NDArray[np.intp]]:
+        """Rows, labels, weights and where they stood, in an order that depends on what is in the rows alone.
 
         So does, from there on, everything that is drawn or added up.
         """
@@ -423,7 +433,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         else:
             rows = BinnedRows.of(numeric, labels, self._binning, settings, threads)
         order = np.lexsort((weight, rows.keys))
-        return rows.in_order(order), labels[order], weight[order]
+        return rows.in_order(order), labels[order], weight[order], order
 
     def _validation(
         self, given: tuple[Any, Any, Any], task: Task, rows: Rows, settings: Settings, threads: Threads
@@ -444,7 +454,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             raise type(error)(f"X_val: {error}") from None
         labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
         weight = read_weights(numeric, weight_val, "sample_weight_val")
-        return Validation(*self._in_order(numeric, labels, weight, settings, threads)), task, rows
+        return Validation(*self._in_order(numeric, labels, weight, settings, threads)[:3]), task, rows
 
     def _earlier(self) -> Boosted:
         history = {name: list(values) for name, values in self.history_.items()}
@@ -469,22 +479,25 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         self.stop_reason_ = boosted.stop_reason
         self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
-    def _calibrate(self, task: Task, rows: Rows, work: Work, validation: Validation | None) -> None:
-        """Set the temperature: from the validation rows where there are some, else from pilot fits."""
-        self._calibration: Calibration | None = None
+    def _calibrate(
+        self, task: Task, rows: Rows, work: Work, validation: Validation | None, keys: NDArray[np.uint64], n_stages: int
+    ) -> Pilots | None:
+        """Set the temperature: from the validation rows where there are some, else from pilot fits, which are returned."""
         self.temperature_ = 1.0
         if not self.n_estimators_:
-            return
+            return None
         if validation is not None and (validation.weight > 0).any():
             columns = np.zeros((len(validation.y), self.forest_.n_columns))
             for _, column, response in validation.rows.replay(self.forest_):
                 columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
-            factor = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
-            self._calibration = Calibration.of(factor, self.link(columns * factor), validation.y, validation.weight)
-        else:
-            self._calibration = fit_temperature(self, self.link, task, rows, work, self.n_estimators_)
-        if self._calibration is not None:
-            self.temperature_ = self._calibration.temperature
+            self.temperature_ = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
+            return None
+        if self.stop_reason_.startswith("a callback"):  # no use in pilots that are longer than the model
+            work = replace(work, settings=replace(work.settings, n_estimators=self.n_estimators_))
+        pilots = run_pilots(self, self.link, task, rows, work, keys, n_stages)
+        if pilots is not None:
+            self.temperature_ = pilots.temperature_after(self.n_estimators_, work.settings.n_estimators)
+        return pilots
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
 

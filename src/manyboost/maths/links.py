@@ -61,14 +61,14 @@ def log_loss(probability: Floats, y: NDArray[np.integer], weight: Floats) -> flo
 
 
 def careful_log_loss(probability: Floats, y: NDArray[np.integer], weight: Floats, n_rows: float) -> float:
-    """The log-loss, if beside ``n_rows`` rows there is another of the same kind whose class is none of those said, whichever it is.
+    """The log-loss, if beside ``n_rows`` rows there is half of one more of the same kind whose class is another than theirs, whichever.
 
-    So being sure is never free: without it, rows that are all told right would make any factor too small.
+    So being sure is never free. Without it, where all rows are told right, no factor of the scores would be large enough.
     """
     logs = np.log(np.maximum(probability, np.finfo(float).tiny))
     own = logs[np.arange(len(y)), y]
     others = (logs.sum(axis=1) - own) / (logs.shape[1] - 1)
-    return float(-((n_rows * own + others) @ weight) / ((n_rows + 1) * weight.sum()))
+    return float(-((n_rows * own + 0.5 * others) @ weight) / ((n_rows + 0.5) * weight.sum()))
 
 
 def best_temperature(
