@@ -20,7 +20,7 @@ from typing import Annotated, Any
 try:
     import typer
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 except ImportError as missing:
     raise SystemExit(f'The command line needs {missing.name}; install it with: pip install "manyboost[cli]"') from missing
 
@@ -138,9 +138,14 @@ def compare(
             raise datasets.UnreadableData(f"No algorithm finished; the first said: {results['message'].dropna().iloc[0]}")
         _show_ranking(findings)
         path = write_report(
-            findings, output / "report.html", data_sets=rows, protocol=protocol, title=f"Comparison on {', '.join(one.name for one in rows)}",
-            notes=notes, command=shlex.join(["manyboost", *sys.argv[1:]]),
-        )  # fmt: skip
+            findings,
+            output / "report.html",
+            data_sets=rows,
+            protocol=protocol,
+            title=f"Comparison on {', '.join(one.name for one in rows)}",
+            notes=notes,
+            command=shlex.join(["manyboost", *sys.argv[1:]]),
+        )
         for row in findings.failures.itertuples():
             _tell(f"{row.algorithm} did not run on {row.data_set}: {row.message}")
         _tell("", findings.sentence())
@@ -185,7 +190,7 @@ def explain(
         if row >= len(table):
             raise datasets.UnreadableData(f"{data} has {len(table)} rows, so --row must be from 0 to {len(table) - 1}, not {row}.")
         one = table.iloc[[row]]
-        scores = model.decision_function(one).ravel()
+        scores = model.decision_function(one).ravel().tolist()
         scores = scores if len(scores) == len(model.classes_) else [-scores[0], scores[0]]
         shown = Table("class", "probability", "score", title=f"Row {row} of {data}: {model.predict(one)[0]}")
         order = sorted(zip(model.predict_proba(one)[0], scores, model.classes_, strict=True), key=lambda item: -item[0])
@@ -295,8 +300,8 @@ def _limited(contestant: Contestant, seconds: float) -> Contestant:
 
 
 def _show_ranking(findings: Findings) -> None:
-    shown = Table("#", "algorithm", title="Ranking")
-    for heading in ("mean rank", "error %", "log-loss", "fit s", "p against the best"):
+    shown = Table("#", Column("algorithm", no_wrap=True), title="Ranking")
+    for heading in ("mean rank", "error %", "log-loss", "fit s", "p"):
         shown.add_column(heading, justify="right")
     for place, (name, row) in enumerate(findings.ranking.iterrows(), start=1):
         p = "" if row["p_value"] != row["p_value"] or place == 1 else f"{row['p_value']:.4f}"

@@ -3,8 +3,8 @@
 A name is looked up in this order:
 
 1. a folder of data sets (``folder``, or the variable MANYBOOST_DATA): ``NAME.csv.gz`` (header row, last column ``class``, empty cells are
-   missing) or ``NAME.npz`` (arrays ``X`` and ``y``), ``NAME.split`` (how many leading rows are the official training part) and ``index.json``
-   (``{name: {"categorical_columns": [...]}}``, the columns that hold categories although they look like numbers);
+   missing) or ``NAME.npz`` (arrays ``X`` and ``y``), ``NAME.split`` (how many leading rows are the official training part) and
+   ``index.json`` (``{name: {"categorical_columns": [...]}}``, the columns that hold categories although they look like numbers);
 2. the sets that come with scikit-learn;
 3. OpenML, by the numbers in ``tables/openml.csv``. What was fetched is kept in the format of 1 (``~/.cache/manyboost``, or the variable
    MANYBOOST_CACHE) beside its SHA-256, which is checked whenever it is read again.
@@ -231,10 +231,10 @@ def _read_arff(path: Path) -> pd.DataFrame:
 def _labels(y: pd.Series) -> NDArray[Any]:
     """Labels as plain numbers or text."""
     if y.dtype.kind in "iub":
-        return y.to_numpy()
-    if y.dtype.kind == "f":
-        return y.to_numpy(np.int64) if (y == y.round()).all() else y.astype(str).to_numpy(object)
-    return y.astype(str).to_numpy(object)
+        return np.asarray(y)
+    if y.dtype.kind == "f" and (y == y.round()).all():
+        return np.asarray(y, np.int64)
+    return np.asarray(y.astype(str), object)
 
 
 def _names_in(folder: Path) -> list[str]:

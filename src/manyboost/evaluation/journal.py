@@ -70,7 +70,7 @@ class Journal:
                     raise
         except OSError as error:
             raise JournalNotWritten(
-                f"{self.path} cannot be written ({error.strerror}). What is in it is kept; make room and run the same command again to go on."
+                f"{self.path} cannot be written ({error.strerror}). What is in it is kept; make room and run the same command again."
             ) from error
 
     def _repair(self) -> None:

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 from zlib import crc32
@@ -29,6 +30,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from threadpoolctl import threadpool_limits
 
+import manyboost
+from manyboost.algorithms import ALGORITHMS
 from manyboost.estimator import BoostingClassifier
 from manyboost.evaluation.contestants import Contestant
 from manyboost.evaluation.datasets import DataSet
@@ -162,6 +165,7 @@ def run(
     *,
     seed: int = 0,
     n_jobs: int = 1,
+    n_splits: int | None = None,
     curves: bool = True,
     verbose: int = 0,
 ) -> pd.DataFrame:
@@ -179,6 +183,8 @@ def run(
         Of the splits, and of the classifiers.
     n_jobs : int
         Splits at the same time; every fit has one thread. -1 is all cores.
+    n_splits : int or None
+        Run the first so many splits of the protocol only. A later run may go on with the others.
     curves : bool
         Keep the test error after each round, of classifiers that can tell (``staged_predict``).
     verbose : int
@@ -200,7 +206,7 @@ def run(
     [['wine', 'HistGradientBoosting', '1.1'], ['wine', 'HistGradientBoosting', '1.2']]
     """
     writer = Journal(journal, FIELDS)
-    jobs = list(_jobs(data_sets, contestants, protocol, seed, curves))
+    jobs = list(_jobs(data_sets, contestants, protocol, seed, n_splits, curves))
     finished = _finished(writer)
     todo = [job for job in jobs if job.key not in finished]
     with progress_of_jobs("comparing", len(jobs), len(jobs) - len(todo), verbose) as show:
@@ -235,7 +241,14 @@ class _Job:
         return self.data.name, self.contestant, self.split.name, self.settings
 
 
-def _jobs(data_sets: Sequence[DataSet], contestants: Sequence[Contestant], protocol: SplitRule, seed: int, curves: bool) -> Iterator[_Job]:
+def _jobs(
+    data_sets: Sequence[DataSet],
+    contestants: Sequence[Contestant],
+    protocol: SplitRule,
+    seed: int,
+    n_splits: int | None,
+    curves: bool,
+) -> Iterator[_Job]:
     for given in data_sets:
         data = _prepared(given)
         rows = hashlib.sha256(pd.util.hash_pandas_object(data.X, index=False).to_numpy().tobytes())
@@ -250,7 +263,7 @@ def _jobs(data_sets: Sequence[DataSet], contestants: Sequence[Contestant], proto
                 )
             said = f"{protocol!r} {seed} {rows.hexdigest()} {[_parameters(one) for one in candidates]}"
             settings = hashlib.sha256(said.encode()).hexdigest()[:12]
-            for split in splits:
+            for split in splits[:n_splits]:
                 yield _Job(data, contestant.name, candidates, split, seed, settings, curves)
 
 
@@ -295,7 +308,7 @@ def _test(job: _Job) -> dict[str, Any]:
             record["predict_seconds"] = f"{time.process_time() - began:.4g}"
             record["log_loss"] = f"{_log_loss(model, labels, X.iloc[split.test], y[split.test]):.6g}"
             record |= {"fit_seconds": f"{seconds:.4g}", "parameters": _parameters(model)}
-            record |= {"rounds": _rounds(model), "weak_learners": _weak_learners(model)}
+            record |= {"rounds": _rounds(model) or "", "weak_learners": _weak_learners(model)}
             if job.curves:
                 record["curve"] = _curve(model, labels, X.iloc[split.test], y[split.test])
             record["error"] = f"{np.mean(said != y[split.test]):.8g}"
@@ -329,13 +342,13 @@ def _best(job: _Job, labels: NDArray[Any], code: Indices) -> tuple[Any, float]:
 def _start_kernels(model: Any) -> None:
     """Compile, or read from the cache, before the clock runs."""
     if isinstance(model, BoostingClassifier) and model.estimator is None:
-        _started(type(model), model.splitter)
+        _started(next(name for name, kind in ALGORITHMS.items() if kind is type(model)), model.splitter)
 
 
 @cache
-def _started(kind: type[BoostingClassifier], splitter: str) -> None:
+def _started(algorithm: str, splitter: str) -> None:
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    model = kind(n_estimators=2, splitter=splitter, random_state=0).fit(X, y)
+    model = ALGORITHMS[algorithm](n_estimators=2, splitter=splitter, random_state=0).fit(X, y)
     model.predict_proba(X)
     list(model.staged_predict(X))
 
@@ -363,12 +376,13 @@ def _curve(model: Any, labels: NDArray[Any], X: Any, y: NDArray[Any]) -> str:
     return " ".join(points)
 
 
-def _rounds(model: Any) -> int | str:
+def _rounds(model: Any) -> int:
+    """Rounds that were made; 0 for a classifier that does not say."""
     for name in ("n_estimators_", "n_iter_"):
         value = getattr(model, name, None)
         if isinstance(value, (int, np.integer)):
             return int(value)
-    return ""
+    return 0
 
 
 def _weak_learners(model: Any) -> int | str:
@@ -384,10 +398,8 @@ def _parameters(model: Any) -> str:
 
 @cache
 def _versions() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = []
-    for name in ("manyboost", "scikit-learn", "numpy", "lightgbm", "xgboost", "catboost"):
+    found = [f"manyboost {manyboost.__version__}"]
+    for name in ("scikit-learn", "numpy", "lightgbm", "xgboost", "catboost"):
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:

@@ -63,7 +63,7 @@ class Comparison:
 
     @property
     def n_classifiers(self) -> int:
-        return self.errors.shape[1]
+        return int(self.errors.shape[1])
 
     @cached_property
     def ranks(self) -> pd.DataFrame:

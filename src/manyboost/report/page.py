@@ -14,8 +14,9 @@ import pandas as pd
 
 from manyboost.evaluation.datasets import DataSet
 from manyboost.plots.critical_difference import CriticalDifferenceDisplay
+from manyboost.plots.drawing import axes
 from manyboost.plots.staged_error import StagedErrorDisplay
-from manyboost.report.findings import Findings
+from manyboost.report.findings import DECIMALS, Findings
 
 MOST_CURVES = 6  # of the best algorithms, in one picture
 MOST_PICTURES = 24  # of data sets
@@ -104,7 +105,8 @@ def _cells(results: pd.DataFrame) -> list[dict[str, Any]]:
     table = grouped[["error", "log_loss", "fit_seconds", "predict_seconds", "rounds", "weak_learners"]].mean()
     table["spread"] = grouped["error"].std()
     table["splits"] = grouped["error"].count()
-    table["rank"] = table.groupby("data_set")["error"].rank()
+    table["rank"] = table["error"].round(DECIMALS).groupby(level="data_set").rank()
+    table["best"] = table["rank"] == table.groupby("data_set")["rank"].transform("min")
     return [{str(name): value for name, value in row.items()} for row in table.reset_index().to_dict("records")]
 
 
@@ -141,8 +143,7 @@ def _curves(findings: Findings) -> Any:
     for name in list(dict.fromkeys(told["data_set"]))[:MOST_PICTURES]:
         errors = told[told["data_set"] == name].groupby("algorithm")["error"].mean().sort_values(kind="stable")
         best = [str(algorithm) for algorithm in errors.index[:MOST_CURVES]]
-        display = StagedErrorDisplay.from_results(results, name, algorithms=best)
-        display.ax_.set_xlabel("rounds")
+        display = StagedErrorDisplay.from_results(results, name, algorithms=best, ax=axes(size=(5.4, 4.2)))
         said = ", ".join(f"{algorithm} {100 * errors[algorithm]:.2f} %" for algorithm in best)
         yield {"data_set": name, "svg": _svg(display.figure_, f"Test error against rounds on {name}; at the end: {said}")}
 
