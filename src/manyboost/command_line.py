@@ -131,7 +131,7 @@ def compare(
         protocol: SplitRule = OfficialSplit() if official else KFold(folds, repeats)
         notes = [note for one in rows for note in [*(f"{one.name}: {note}" for note in one.notes), *protocol.notes(one)]]
         _tell(*(str(one) for one in rows), *notes)
-        _tell(f"{len(contestants)} algorithms, {protocol}, seed {seed}.")
+        _tell(f"{len(contestants)} algorithms, {protocol}, seed {seed}. Kernels are compiled first, which takes a minute once.")
         results = run(rows, contestants, protocol, output / "results.csv", seed=seed, n_jobs=jobs, verbose=1)
         findings = Findings(results, alpha)
         if findings.errors.empty:

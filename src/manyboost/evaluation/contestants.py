@@ -42,11 +42,11 @@ class Contestant:
 
     @classmethod
     def of(cls, name: str, estimator: Any) -> Contestant:
-        """The same classifier for every data set, with the seed as its ``random_state`` if it has one."""
+        """The same classifier for every data set, with the seed as its ``random_state`` and those of its parts."""
 
         def make(data: DataSet, seed: int) -> Any:
             copy = clone(estimator)
-            return copy.set_params(random_state=seed) if "random_state" in copy.get_params() else copy
+            return copy.set_params(**{name: seed for name in copy.get_params() if name.split("__")[-1] == "random_state"})
 
         return cls(name, make)
 

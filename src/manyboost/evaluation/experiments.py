@@ -176,8 +176,8 @@ HM = Experiment(
     },
     claim="HM+MLP has the best mean rank.",
     notes=(
-        f"The networks have {HIDDEN_SMALL} hidden nodes on the small sets and {HIDDEN_LARGE} on the large ones, a first learning rate of 0.5, "
-        f"and {EPOCHS} epochs; the paper searched 1 to 5 (100 to 200) nodes and five rates by cross-validation.",
+        f"The networks have {HIDDEN_SMALL} hidden nodes on the small sets and {HIDDEN_LARGE} on the large ones, a first learning rate of "
+        f"0.5, and {EPOCHS} epochs; the paper searched 1 to 5 (100 to 200) nodes and five rates by cross-validation.",
         "DT is taken for a stump: the paper's accuracies with it are those of stumps.",
         "Columns are brought to equal spread, one by one; the paper divides by the largest of all spreads.",
         "Diabetes and Pima are one set here. Shuttle-small has other rows than the paper's.",

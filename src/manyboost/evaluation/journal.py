@@ -10,6 +10,7 @@ import csv
 import io
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,11 @@ class Journal:
     ----------
     path : file, made with its folder if it is not there
     fields : names of the columns; a file with others is refused
+    text : those of them that are text even where they look like numbers
     """
 
-    def __init__(self, path: str | os.PathLike[str], fields: Sequence[str]):
-        self.path, self.fields = Path(path), list(fields)
+    def __init__(self, path: str | os.PathLike[str], fields: Sequence[str], text: Sequence[str] = ()):
+        self.path, self.fields, self.text = Path(path), list(fields), tuple(text)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists() and self.path.stat().st_size:
@@ -51,7 +53,7 @@ class Journal:
 
     def read(self) -> pd.DataFrame:
         """All lines so far."""
-        return pd.read_csv(self.path, keep_default_na=False, na_values=[""])
+        return pd.read_csv(self.path, dtype=dict.fromkeys(self.text, str), keep_default_na=False, na_values=[""])
 
     def _append(self, values: Sequence[Any]) -> None:
         text = io.StringIO()
@@ -66,7 +68,8 @@ class Journal:
                         file.write(line[written:])  # raises where the disk is full
                     os.fsync(file.fileno())
                 except OSError:
-                    file.truncate(before)
+                    with suppress(OSError):  # a device has no length
+                        file.truncate(before)
                     raise
         except OSError as error:
             raise JournalNotWritten(

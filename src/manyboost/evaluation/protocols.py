@@ -12,6 +12,7 @@ The splits of a data set depend on its name and the seed alone, so all classifie
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,7 @@ FIELDS = (
     "data_set", "algorithm", "split", "error", "log_loss", "fit_seconds", "predict_seconds", "rounds", "weak_learners", "train_rows",
     "test_rows", "seed", "settings", "parameters", "versions", "message", "curve",
 )  # fmt: skip
+KEYS = ("data_set", "algorithm", "split", "settings")
 MOST_POINTS = 60  # of a learning curve
 LEAST_PROBABILITY = 1e-15
 Indices = NDArray[np.intp]
@@ -91,7 +93,7 @@ class KFold:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # said by notes
                 for fold, (train, test) in enumerate(folds.split(np.zeros(len(data.y)), data.y)):
-                    found.append(Split(f"{repeat + 1}.{fold + 1}", train, test))
+                    found.append(Split(f"{repeat + 1}-{fold + 1}", train, test))  # no number: 1.10 would be 1.1
         return found
 
     def notes(self, data: DataSet) -> list[str]:
@@ -203,12 +205,14 @@ def run(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = run([load("wine")], chosen(["HistGradientBoosting"]), KFold(2), Path(folder) / "journal.csv")
     >>> found[["data_set", "algorithm", "split"]].to_numpy().tolist()
-    [['wine', 'HistGradientBoosting', '1.1'], ['wine', 'HistGradientBoosting', '1.2']]
+    [['wine', 'HistGradientBoosting', '1-1'], ['wine', 'HistGradientBoosting', '1-2']]
     """
-    writer = Journal(journal, FIELDS)
+    writer = Journal(journal, FIELDS, text=KEYS)
     jobs = list(_jobs(data_sets, contestants, protocol, seed, n_splits, curves))
     finished = _finished(writer)
     todo = [job for job in jobs if job.key not in finished]
+    if n_jobs != 1:
+        _compile_kernels(todo, n_jobs)
     with progress_of_jobs("comparing", len(jobs), len(jobs) - len(todo), verbose) as show:
         running = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(delayed(_test)(job) for job in todo)
         for record in running:
@@ -279,14 +283,12 @@ def _prepared(data: DataSet) -> DataSet:
 def _finished(journal: Journal) -> set[tuple[str, str, str, str]]:
     found = journal.read()
     found = found[found["error"].notna()]
-    return set(found[["data_set", "algorithm", "split", "settings"]].astype(str).itertuples(index=False, name=None))
+    return set(found[list(KEYS)].itertuples(index=False, name=None))
 
 
 def _in_order(found: pd.DataFrame, jobs: Sequence[_Job]) -> pd.DataFrame:
     place = pd.Series({job.key: at for at, job in enumerate(jobs)})
-    keys = ["data_set", "algorithm", "split", "settings"]
-    found[keys] = found[keys].astype(str)
-    found = found.drop_duplicates(keys, keep="last").set_index(keys)
+    found = found.drop_duplicates(KEYS, keep="last").set_index(list(KEYS))
     found = found[found.index.isin(place.index)]
     return found.loc[sorted(found.index, key=lambda key: place[key])].reset_index()[list(FIELDS)]
 
@@ -339,10 +341,29 @@ def _best(job: _Job, labels: NDArray[Any], code: Indices) -> tuple[Any, float]:
     return best, seconds
 
 
+def _compile_kernels(jobs: Sequence[_Job], n_jobs: int) -> None:
+    """Random thresholds and histograms have kernels of their own: compile each kind once, at the same time, not in every process."""
+    needed = {needs for job in jobs for model in job.candidates if (needs := _kernels_of(model))}
+    kinds = [sorted(one for one in needed if one[1] == splitter) for splitter in {splitter for _, splitter in needed}]
+    Parallel(n_jobs=n_jobs)(delayed(_start_all)(kind) for kind in kinds)
+
+
+def _start_all(needed: Sequence[tuple[str, str]]) -> None:
+    for algorithm, splitter in needed:
+        _started(algorithm, splitter)
+
+
 def _start_kernels(model: Any) -> None:
     """Compile, or read from the cache, before the clock runs."""
+    if needs := _kernels_of(model):
+        _started(*needs)
+
+
+def _kernels_of(model: Any) -> tuple[str, str] | None:
+    """Algorithm and kind of split of a model of ours with our trees."""
     if isinstance(model, BoostingClassifier) and model.estimator is None:
-        _started(next(name for name, kind in ALGORITHMS.items() if kind is type(model)), model.splitter)
+        return next(((name, model.splitter) for name, kind in ALGORITHMS.items() if kind is type(model)), None)
+    return None
 
 
 @cache
@@ -393,7 +414,7 @@ def _weak_learners(model: Any) -> int | str:
 def _parameters(model: Any) -> str:
     """The classifier as one would write it, all on one line."""
     text = model.__repr__(N_CHAR_MAX=10**6) if isinstance(model, BaseEstimator) else f"{type(model).__name__}({model.get_params()})"
-    return " ".join(text.split())
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(text.split()))  # where an object lies says nothing
 
 
 @cache

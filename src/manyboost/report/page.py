@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -160,6 +161,7 @@ def _svg(figure: Any, words: str) -> Any:
     close(figure)
     inside = text.getvalue()
     inside = inside[inside.index("<svg") :].replace("DejaVu Sans", "system-ui")
+    inside = re.sub(r'<g id="[^"]*">', "<g>", inside)  # the same in every picture, and nothing refers to them
     return Markup(inside.replace("<svg", f'<svg role="img" aria-label="{escape(words)}"', 1))
 
 
