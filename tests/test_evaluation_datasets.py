@@ -105,7 +105,7 @@ def test_files_of_every_kind(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,lable\n1,2\n3,4\n", "no column 'label'. Did you mean 'lable'?"),
+        ("a,Label\n1,2\n3,4\n", "no column 'label'. Did you mean 'Label'?"),
         ("a,b\n1,2\n3,4\n", "Its columns are a, b"),
         ("a,label\n1,x\n2,x\n", "all 2 rows have the same label"),
         ("a,label\n1,x\n2,\n", "1 of 2 rows have no label"),

@@ -27,7 +27,7 @@ SUMMARY_ROWS_OF_HM = ["Mean Accuracy", "Mean Rank", "Sign-Rank"]
 def published(name: str) -> pd.DataFrame:
     """A table by its name in :data:`TABLES`, the first column as index.
 
-    >>> published("piboost_table3").loc["Vowel", "piboost2_error"]
+    >>> published("piboost_table3").loc["Vowel", "piboost2_error"].item()
     0.0606
     """
     if name not in TABLES:
