@@ -18,8 +18,9 @@ MAKEFLAGS += --jobs=2
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/stamp-demo  ## compare the four classifiers with scikit-learn's on bundled data: a table and a picture
-	@$(RUN) examples/compare_on_bundled_data.py
+demo: $(VENV)/stamp-demo  ## compare some classifiers with scikit-learn's on bundled data: a ranking and a report
+	@$(VENV)/bin/manyboost compare digits wine iris breast-cancer --folds 2 --output demo \
+		--algorithms adaboost_mh,samme,gamble,HistGradientBoosting,RandomForest,scikit-learn-AdaBoost
 
 test: lint $(VENV)/stamp-kernels  ## style, types, import rules, unit tests and doctests
 	@$(ONE_THREAD) $(RUN) -m pytest -n 2 --dist worksteal -q
@@ -43,7 +44,7 @@ trust: $(VENV)/stamp-kernels  ## the slow tests behind the promises; each prints
 	@$(RUN) -m pytest -m trust -s -q tests
 
 clean:  ## remove everything that was made, the environment included
-	@rm -rf $(VENV) demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) demo comparison dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # ---- the environment ---------------------------------------------------------------------------------------------------------
@@ -59,8 +60,8 @@ $(VENV)/stamp-venv:
 	@touch $@
 
 $(VENV)/stamp-demo: $(VENV)/stamp-venv $(PROJECT)
-	@echo "Installing ManyBoost and matplotlib into $(VENV) ..." >&2
-	@$(PIP) -e ".[plot]"
+	@echo "Installing ManyBoost and its command line into $(VENV) ..." >&2
+	@$(PIP) -e ".[cli]"
 	@touch $@
 
 $(VENV)/stamp-test: $(VENV)/stamp-venv $(PROJECT)

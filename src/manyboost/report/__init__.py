@@ -1,0 +1,9 @@
+"""One HTML page for a comparison, with everything in it: no network, no other file.
+
+Needs jinja2 and matplotlib: ``pip install "manyboost[report]"``.
+"""
+
+from manyboost.report.findings import Findings
+from manyboost.report.page import write_report
+
+__all__ = ["Findings", "write_report"]
