@@ -407,7 +407,7 @@ class _Rows:
                 first.temperature_ = temperatures[best]
         models = [first]
         for _ in range(part.n_runs - 1):
-            if time_left.is_up:
+            if time_left.is_up or not length:  # another would learn nothing, either
                 break
             run, _ = self._run(part, random, time_left, 1.0, calibrate=False, n_estimators=length)
             run.temperature_ = first.temperature_ * (first.n_estimators_ / max(1, run.n_estimators_) if time_left.was_short else 1.0)

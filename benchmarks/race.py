@@ -1,0 +1,152 @@
+"""ManyBoostClassifier in its three qualities beside the peers, on every data set of a folder: error, log-loss, CPU seconds, ranks.
+
+    python benchmarks/race.py --data DIR                     every set, five folds; goes on where an earlier run ended
+    python benchmarks/race.py --data DIR --folds 1 --most-cells 1000000
+    python benchmarks/race.py --report                       the tables alone, from what has been run
+
+Small sets come first. Every fit has one thread. Results are in benchmarks/results/race.csv, the tables in benchmarks/RACE.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from datasets import add_data_argument, data_folder
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from manyboost import ManyBoostClassifier
+from manyboost.evaluation import KFold, compare_errors, load, run
+from manyboost.evaluation.contestants import Contestant, peers
+from manyboost.evaluation.datasets import available
+
+HERE = Path(__file__).parent
+JOURNAL, PAGE, PICTURE = HERE / "results" / "race.csv", HERE / "RACE.md", HERE / "results" / "race.png"
+OURS = [f"ManyBoost {quality}" for quality in ("fast", "balanced", "best")]
+# Of the larger sets, what takes too long: cells of the training table that are still allowed.
+MOST_CELLS = {"CatBoost": 3e5, "SVM (tuned)": 6e5, "MLP": 3e6, "ManyBoost best": 3e6}
+# Sets that were looked at while the settings of ManyBoostClassifier were chosen; the others confirm them.
+LOOKED_AT = set(
+    "anneal autos audiology balance-scale breast-w car dermatology diabetes ecoli glass ionosphere iris lymph primary-tumor sonar soybean "
+    "vehicle vowel vowel-weka wine yeast zoo letter".split()
+)
+
+
+def contestants() -> list[Contestant]:
+    numbers = SimpleImputer(keep_empty_features=True)
+    as_numbers = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), make_column_selector(dtype_include="category")),
+        (make_pipeline(numbers, StandardScaler()), make_column_selector(dtype_exclude="category")),
+    )
+    svm = GridSearchCV(SVC(), {"C": [1, 10, 100], "gamma": ["scale", 0.01, 0.1]}, cv=3)
+    others = {
+        "ExtraTrees": make_pipeline(as_numbers, ExtraTreesClassifier(500, n_jobs=1)),
+        "SVM (tuned)": make_pipeline(as_numbers, svm),
+        "MLP": make_pipeline(as_numbers, MLPClassifier((100,), max_iter=300, early_stopping=False)),
+    }
+    ours = [Contestant.of(f"ManyBoost {quality}", ManyBoostClassifier(quality=quality)) for quality in ("fast", "balanced", "best")]
+    return [*ours, *peers(), *(Contestant.of(name, model) for name, model in others.items())]
+
+
+def race(folder: Path, n_folds: int, most_cells: float, names: list[str] | None) -> None:
+    """Set by set, the smallest first, so that whatever is finished can be compared."""
+    in_folder = [name for name, source in available(folder)["from"].items() if source == "the folder"]
+    for name in names or sorted(in_folder, key=lambda name: min(path.stat().st_size for path in folder.glob(f"{name}.*z"))):
+        data = load(name, folder)
+        if data.X.size > most_cells:
+            continue
+        those = [one for one in contestants() if data.X.size <= MOST_CELLS.get(one.name, np.inf)]
+        run([data], those, KFold(5), JOURNAL, n_splits=n_folds, curves=False, verbose=1)
+
+
+def tables(results: pd.DataFrame) -> str:
+    """A page of what has been run."""
+    lines = ["# The race", "", __doc__.strip().splitlines()[0], ""]
+    lines += [f"Sets marked * were looked at when settings were chosen. Folds per set: {_folds(results)}. CPU seconds, one thread.", ""]
+    for measure, title, digits in (
+        ("error", "Test error %", 2), ("log_loss", "Log-loss", 4), ("fit_seconds", "Fit, CPU seconds", 2),
+        ("predict_seconds", "Predict, CPU seconds", 3),
+    ):  # fmt: skip
+        table = results.pivot_table(index="data_set", columns="algorithm", values=measure, aggfunc="mean", sort=False)
+        table = table * 100 if measure == "error" else table
+        lines += [f"## {title}", "", _markdown(table, digits), ""]
+        if measure in ("error", "log_loss"):
+            lines += _ranks(table)
+        else:
+            lines += _ratios(table)
+    return "\n".join(lines)
+
+
+def _folds(results: pd.DataFrame) -> str:
+    counts = results.groupby("data_set")["split"].nunique()
+    return f"{counts.min()} to {counts.max()}" if counts.min() < counts.max() else str(counts.max())
+
+
+def _markdown(table: pd.DataFrame, digits: int) -> str:
+    rows = [f"| set | {' | '.join(table.columns)} |", "|---" * (len(table.columns) + 1) + "|"]
+    for name, values in table.iterrows():
+        cells = ("" if np.isnan(value) else f"{value:.{digits}f}" for value in values)
+        rows.append(f"| {name}{'*' if name in LOOKED_AT else ''} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _ranks(table: pd.DataFrame) -> list[str]:
+    """Mean ranks and p-values, among those who ran on every set, over all sets and over those that settings were not chosen on."""
+    lines = []
+    for title, part in (("all sets", table), ("sets not looked at before", table[~table.index.isin(LOOKED_AT)])):
+        whole = part.dropna(axis=1)
+        if len(part) < 3 or len(whole.columns) < 3:
+            continue
+        compared = compare_errors(whole)
+        ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in compared.mean_ranks.sort_values().items())
+        lines += [f"Mean ranks over {len(part)} {title}: {ranks}.", ""]
+        for name in (one for one in OURS if one in whole.columns):
+            p_values = compared.wilcoxon_matrix("holm_exact").loc[name]
+            beaten = [
+                f"{other} {int((whole[name] < whole[other]).sum())}-{int((whole[name] > whole[other]).sum())} (p = {p_values[other]:.2g})"
+                for other in whole.columns if other not in OURS
+            ]  # fmt: skip
+            lines += [f"{name} against: {', '.join(beaten)}; Wilcoxon with Holm's correction.", ""]
+    return lines
+
+
+def _ratios(table: pd.DataFrame) -> list[str]:
+    """Geometric means over the sets that both ran on."""
+    said = []
+    for name in (one for one in OURS if one in table.columns):
+        for other in ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost"):
+            if other in table.columns:
+                ratio = (table[name] / table[other]).dropna()
+                said.append(f"{name} / {other} {np.exp(np.log(ratio).mean()):.2f}")
+    return [f"Geometric means of ratios: {', '.join(said)}.", ""]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_argument(parser)
+    parser.add_argument("--folds", type=int, default=5, help="of five")
+    parser.add_argument("--most-cells", type=float, default=np.inf, help="leave out sets with more rows times columns than this")
+    parser.add_argument("--sets", help="names, with commas between them; otherwise all of the folder")
+    parser.add_argument("--report", action="store_true", help="write the tables only")
+    arguments = parser.parse_args()
+    folder = data_folder(arguments.data)
+    if not arguments.report:
+        if folder is None:
+            parser.error("name the folder of the data sets: --data DIR, or the variable MANYBOOST_DATA")
+        race(folder, arguments.folds, arguments.most_cells, arguments.sets.split(",") if arguments.sets else None)
+    results = pd.read_csv(JOURNAL)
+    results = results[results["error"].notna()].drop_duplicates(["data_set", "algorithm", "split"], keep="last")
+    PAGE.write_text(tables(results) + "\n")
+
+
+if __name__ == "__main__":
+    main()
