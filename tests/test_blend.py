@@ -102,10 +102,9 @@ def test_weights_of_a_mixture():
     good = softmax(2 * np.eye(3)[y] + rng.normal(size=(4000, 3)))
     fair, noise = (softmax(edge * np.eye(3)[y] + rng.normal(size=(4000, 3))) for edge in (1.5, 0.0))
     shares = mixture_weights([good, fair], y, np.ones(4000), 4000)
-    grid = np.linspace(0, 1, 101)
-    best = grid[np.argmin([log_loss(y, a * good + (1 - a) * fair) for a in grid])]
-    assert 0.1 < best < 0.99
-    assert_allclose(shares, [best, 1 - best], atol=0.02)
+    losses = [log_loss(y, a * good + (1 - a) * fair) for a in np.linspace(0, 1, 101)]
+    assert 5 < np.argmin(losses) < 99
+    assert log_loss(y, shares[0] * good + shares[1] * fair) < min(losses) + 2e-4
     assert mixture_weights([good, noise], y, np.ones(4000), 4000)[0] > 0.9
     assert_allclose(mixture_weights([good, noise], y, np.ones(4000), 1e-9), 0.5, atol=1e-3)  # rows that count for nothing
     assert_allclose(mixture_weights([good, good], y, np.ones(4000), 4000), 0.5)
