@@ -122,7 +122,7 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
     >>> model.score(X[1::2], y[1::2]) > 0.95
     True
     >>> print(model.description_)
-    58% 2 runs of AdaBoost.MH (...
+    50% from 2 runs of AdaBoost.MH (200 rounds, trees of up to 16 leaves) + 50% from 2 runs of AdaBoost.MR (50 rounds, ...
     """
 
     quality: str = choice("balanced", "fast", "balanced", "best")
@@ -222,7 +222,7 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
             [np.full(len(one.models), share / len(one.models)) for one, share in zip(fitted, shares, strict=True)]
         )
         self.description_ = " + ".join(
-            (f"{share:.0%} " if len(fitted) > 1 else "") + str(one) for one, share in zip(fitted, shares, strict=True)
+            (f"{share:.0%} from " if len(fitted) > 1 else "") + str(one) for one, share in zip(fitted, shares, strict=True)
         )
         if time_left.was_short:
             left_out = "".join(f", without {part.name}" for part in parts[len(fitted) :])

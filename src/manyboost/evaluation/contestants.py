@@ -14,7 +14,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from manyboost.algorithms import ALGORITHMS
@@ -61,7 +61,10 @@ def ours() -> list[Contestant]:
 def peers() -> list[Contestant]:
     """scikit-learn's ensembles, and LightGBM, XGBoost and CatBoost where they are installed, at their defaults on one thread."""
     as_numbers = make_column_transformer(
-        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), make_column_selector(dtype_include="category")),
+        (
+            OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
+            make_column_selector(dtype_include="category"),
+        ),
         remainder=SimpleImputer(keep_empty_features=True),
     )
     found = {
@@ -77,11 +80,24 @@ def peers() -> list[Contestant]:
         from xgboost import XGBClassifier
 
         found["XGBoost"] = XGBClassifier(n_jobs=1, enable_categorical=True)
-    if find_spec("catboost"):
-        from catboost import CatBoostClassifier
+        found["XGBoost (vector leaves)"] = XGBClassifier(n_jobs=1, enable_categorical=True, multi_strategy="multi_output_tree")
+    out = [Contestant.of(name, estimator) for name, estimator in found.items()]
+    return [*out, Contestant("CatBoost", _catboost)] if find_spec("catboost") else out
 
-        found["CatBoost"] = CatBoostClassifier(thread_count=1, verbose=0, allow_writing_files=False)
-    return [Contestant.of(name, estimator) for name, estimator in found.items()]
+
+def _catboost(data: DataSet, seed: int) -> Any:
+    """CatBoost wants the categories named, and none of them missing."""
+    from catboost import CatBoostClassifier
+
+    categories = [at for at, kind in enumerate(data.X.dtypes) if kind.kind not in "iuf"]
+    as_text = FunctionTransformer(_without_missing_categories)
+    model = CatBoostClassifier(thread_count=1, verbose=0, allow_writing_files=False, cat_features=categories, random_state=seed)
+    return make_pipeline(as_text, model)
+
+
+def _without_missing_categories(X: Any) -> Any:
+    text = X.select_dtypes("category").columns
+    return X.assign(**{name: X[name].astype(object).where(X[name].notna(), "missing").astype(str) for name in text})
 
 
 def everyone() -> list[Contestant]:
