@@ -80,19 +80,22 @@ def peers() -> list[Contestant]:
         from xgboost import XGBClassifier
 
         found["XGBoost"] = XGBClassifier(n_jobs=1, enable_categorical=True)
-        found["XGBoost (vector leaves)"] = XGBClassifier(n_jobs=1, enable_categorical=True, multi_strategy="multi_output_tree")
+        found["XGBoost (vector leaves)"] = make_pipeline(as_numbers, XGBClassifier(n_jobs=1, multi_strategy="multi_output_tree"))
     out = [Contestant.of(name, estimator) for name, estimator in found.items()]
-    return [*out, Contestant("CatBoost", _catboost)] if find_spec("catboost") else out
+    return [*out, Contestant.of("CatBoost", _catboost())] if find_spec("catboost") else out
 
 
-def _catboost(data: DataSet, seed: int) -> Any:
-    """CatBoost wants the categories named, and none of them missing."""
+def _catboost() -> Any:
+    """CatBoost wants the categories named, and none of them missing; a list of them as a parameter it cannot be cloned with."""
     from catboost import CatBoostClassifier
 
-    categories = [at for at, kind in enumerate(data.X.dtypes) if kind.kind not in "iuf"]
-    as_text = FunctionTransformer(_without_missing_categories)
-    model = CatBoostClassifier(thread_count=1, verbose=0, allow_writing_files=False, cat_features=categories, random_state=seed)
-    return make_pipeline(as_text, model)
+    class CatBoostOfFrames(CatBoostClassifier):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any) -> Any:
+            return super().fit(X, y, cat_features=[name for name in X.columns if X[name].dtype.kind not in "iuf"])
+
+    return make_pipeline(
+        FunctionTransformer(_without_missing_categories), CatBoostOfFrames(thread_count=1, verbose=0, allow_writing_files=False)
+    )
 
 
 def _without_missing_categories(X: Any) -> Any:
