@@ -141,14 +141,20 @@ def add_signed_weights(W, y, point, totals, out):
 
 @compiled
 def add_products(signed, begin, end, out):
-    """Add ``u_k u_m``, m up to k, of the rows ``begin`` to ``end``: the lower half of (K, K)."""
-    for i in range(begin, end):
-        u = signed[i]
-        for k in range(u.size):
-            a = u[k]
+    """Add ``u_k u_m``, m up to k, of the rows ``begin`` to ``end``: the lower half of (K, K). Four rows go to memory together."""
+    last = begin + (end - begin) // 4 * 4
+    for i in range(begin, last, 4):
+        u0, u1, u2, u3 = signed[i], signed[i + 1], signed[i + 2], signed[i + 3]
+        for k in range(u0.size):
+            a0, a1, a2, a3 = u0[k], u1[k], u2[k], u3[k]
             row = out[k]
             for m in range(k + 1):
-                row[m] += a * u[m]
+                row[m] += (a0 * u0[m] + a1 * u1[m]) + (a2 * u2[m] + a3 * u3[m])
+    for i in range(last, end):
+        u = signed[i]
+        for k in range(u.size):
+            for m in range(k + 1):
+                out[k, m] += u[k] * u[m]
 
 
 @compiled
