@@ -3,7 +3,8 @@
 Boosting pushes scores outwards for as long as it runs, so probabilities from its own link are too sure. A factor on the scores,
 fitted to held-out rows, mends that and leaves every decision as it is. The held-out scores come from pilot fits on four fifths of the
 rows, of half the length: the factor falls geometrically with the rounds, so that of the full length is the square of that at half,
-divided by that at a quarter. Where a run ended by itself, the factor falls with the number of rounds that were made.
+divided by that at a quarter. Where a run ended by itself, the factor falls with the number of rounds that were made, but not where it ended
+because the loss was small enough: then scores are of one size.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def fit_temperature(
     # members that are revised say nothing of shorter fits
     lengths = [half // 2, half] if half >= SHORTEST and not algorithm.revises else [settings.n_estimators]
 
-    def pilot(held: int) -> tuple[list[tuple[Floats, NDArray[np.intp], Floats]], int]:
+    def pilot(held: int) -> tuple[list[tuple[Floats, NDArray[np.intp], Floats]], int, bool]:
         inside, outside = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
         if len(outside) > HELD_OUT_ROWS:
             inside = np.sort(np.concatenate([inside, outside[HELD_OUT_ROWS:]]))
@@ -62,9 +63,10 @@ def fit_temperature(
             if round_ == lengths[0] and stages[0] is columns and len(lengths) > 1:
                 stages[0] = columns.copy()
             columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
-        return [(stage, task.y[outside], task.weight[outside]) for stage in stages], boosted.ensemble.n_rounds
+        small = bool(boosted.history["loss"]) and algorithm.enough(task.part(inside), boosted.history["loss"][-1]) is not None
+        return [(stage, task.y[outside], task.weight[outside]) for stage in stages], boosted.ensemble.n_rounds, small
 
-    pilots, pilot_rounds = zip(*(pilot(held) for held in range(n_pilots)), strict=True)
+    pilots, pilot_rounds, all_small = zip(*(pilot(held) for held in range(n_pilots)), strict=True)
     found = []
     for stage in range(len(lengths)):
         columns, y, weight = (np.concatenate([run[stage][at] for run in pilots]) for at in range(3))
@@ -72,6 +74,8 @@ def fit_temperature(
             return None
         found.append(best_temperature(_linked(link, columns), y, weight))
     *earlier, last = found
+    if all(all_small):
+        return last  # the loss itself ended the pilots, as it ends the fit: the scores are as large as they become
     if n_rounds < settings.n_estimators or min(pilot_rounds) < lengths[-1]:
         return last * float(np.mean(pilot_rounds)) / n_rounds  # a run ended by itself: scores grow with the rounds
     return min(last**2 / earlier[0], last) if earlier else last  # chance may let it rise, which is not to be taken further
