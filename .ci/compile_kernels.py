@@ -9,8 +9,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from manyboost import AdaBoostMHClassifier, LinearMulticlassSVC, MulticlassSVC, SAMMEClassifier
-from manyboost.learners import C45Tree
+from manyboost import AdaBoostMHClassifier, LinearMulticlassSVC, MulticlassSVC, RebelClassifier, SAMMEClassifier
+from manyboost.learners import C45Tree, LocalizedSimilarity
 
 
 def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> None:
@@ -36,9 +36,18 @@ def fit_machines() -> None:
     MulticlassSVC().fit(X, y)
 
 
+def fit_similarities() -> None:
+    """The kernels of localized similarities, by the default search and by the paper's."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    for parameters in ({}, {"procedure": "paper", "metric": "within"}):
+        model = RebelClassifier(estimator=LocalizedSimilarity(**parameters), n_estimators=3, random_state=0, calibrate=False).fit(X, y)
+        model.predict_proba(X)
+        list(model.staged_predict(X))
+
+
 if __name__ == "__main__":
     print("Compiling the kernels ...", file=sys.stderr, flush=True)
     began = time.perf_counter()
     jobs = [delayed(fit_a_little)(kind) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
-    Parallel(n_jobs=2)([*jobs, delayed(fit_a_tree)(), delayed(fit_machines)()])
+    Parallel(n_jobs=2)([*jobs, delayed(fit_a_tree)(), delayed(fit_machines)(), delayed(fit_similarities)()])
     print(f"Kernels compiled in {time.perf_counter() - began:.1f} s.", file=sys.stderr)

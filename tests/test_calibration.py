@@ -127,7 +127,7 @@ def test_pilots_that_learn_nothing_say_nothing(monkeypatch: pytest.MonkeyPatch) 
 
     def learn_nothing(*arguments: object, **_: object) -> Boosted:
         pilots.append(arguments)
-        return Boosted(Forest.empty(3), np.zeros((len(y), 3)))
+        return Boosted(Forest.empty(3), {"loss": []})
 
     monkeypatch.setattr(calibration, "boost", learn_nothing)
     model = SAMMEClassifier(n_estimators=3, random_state=0).fit(X, y)

@@ -35,6 +35,7 @@ class Pilots:
     columns : the scores of the held-out rows after so many rounds, (m, C) each; of runs that ended earlier, the last
     n_made : rounds that the runs made, in the mean
     ended : did one end by itself?
+    full_size : did the loss itself end all of them, as it ends the fit? The scores are then as large as they become.
     y, weight : (m,) of the held-out rows, which stand in the order of their keys
     N : how many rows they count for
     """
@@ -44,6 +45,7 @@ class Pilots:
     columns: list[Floats]
     n_made: float
     ended: bool
+    full_size: bool
     y: NDArray[np.intp]
     weight: Floats
     N: float
@@ -55,6 +57,8 @@ class Pilots:
     def temperature_after(self, n_rounds: int, n_wanted: int) -> float:
         """That of the scores after ``n_rounds`` of the ``n_wanted`` for which the pilots were made."""
         last = self.temperature(-1)
+        if self.full_size:
+            return last
         if n_rounds < n_wanted or self.ended:
             return last * self.n_made / n_rounds  # scores grow with the rounds
         # chance may let it rise, which is not to be taken further
@@ -78,7 +82,7 @@ def run_pilots(
     if half < SHORTEST or algorithm.revises:  # members that are revised say nothing of shorter fits
         lengths = [settings.n_estimators]
 
-    def pilot(held: int) -> tuple[NDArray[np.intp], list[Floats], int]:
+    def pilot(held: int) -> tuple[NDArray[np.intp], list[Floats], int, bool]:
         outside = np.flatnonzero(fold == held)
         outside = outside[np.lexsort((task.weight[outside], keys[outside]))][:HELD_OUT_ROWS]
         inside = np.setdiff1d(np.arange(len(fold)), outside)
@@ -91,9 +95,10 @@ def run_pilots(
                 stages.append(columns.copy())
             columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
         stages += [columns] * (len(lengths) - len(stages))  # a run that ended early has its last scores at every later stage
-        return outside, stages, boosted.ensemble.n_rounds
+        small = bool(boosted.history["loss"]) and algorithm.enough(task.part(inside), boosted.history["loss"][-1]) is not None
+        return outside, stages, boosted.ensemble.n_rounds, small
 
-    held, stages, n_rounds = zip(*(pilot(at) for at in range(n_pilots)), strict=True)
+    held, stages, n_rounds, small = zip(*(pilot(at) for at in range(n_pilots)), strict=True)
     columns = [np.concatenate(of_stage) for of_stage in zip(*stages, strict=True)]
     if not columns[0].any():
         return None
@@ -106,6 +111,7 @@ def run_pilots(
         columns=[of_stage[order] for of_stage in columns],
         n_made=float(np.mean(n_rounds)),
         ended=min(n_rounds) < lengths[-1],
+        full_size=all(small),
         y=task.y[all_held[order]],
         weight=weight,
         N=task.N * float(weight.sum()),

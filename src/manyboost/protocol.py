@@ -119,12 +119,14 @@ class Leaves:
         and what is kept of the answer is ``Answer.of_label``. None otherwise.
     numbers : (n,) what the learner says of each row where it says a number in [-1, 1]: the one vector of the answer is multiplied by it.
         ``sums`` are then the dense statistics of the rows themselves. None otherwise.
+    near : (2, K) coefficients near those of the least loss along ``numbers`` and its second derivatives there, where the search knows them
     """
 
     sums: Floats
     label: NDArray[np.intp]
     shares: Floats | None = None
     numbers: Floats | None = None
+    near: Floats | None = None
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 
 BLOCK = 4096  # rows whose sums are made together
+TRIES = 8  # draws for each partner wanted, of which some are of one group and some of the other
 HOMOGENEOUS = Comparison(-1, -1, 0.0, False)
 Rows = NDArray[np.intp]
 
@@ -69,7 +70,7 @@ class Compared:
         n = self.points.shape[1]
         out = np.empty(Z.shape[1])
         first, second = (0 if n else -1), (1 if n > 1 else -1)
-        add_responses(squared_distances(Z, self.points), first, second, self.scale, self.comparison.hard, 0, len(out), out)
+        add_responses(squared_distances(Z, self.points), first, second, self.scale, self.comparison.hard, out)
         return out
 
 
@@ -176,6 +177,7 @@ class _Candidate:
     scale: float
     answer: Floats  # (n,)
     loss: float
+    near: Floats | None  # (2, K) steps and second derivatives
 
 
 class SimilarityLearner:
@@ -189,7 +191,8 @@ class SimilarityLearner:
         n = len(rows.row)
         self.row_of, self.point = rows.points
         self.n_points = len(self.row_of)
-        self.weight = np.bincount(self.point, task.weight, self.n_points)
+        self.weight: Floats = np.bincount(self.point, task.weight, self.n_points).astype(np.float64)
+        self.weight_below = np.cumsum(self.weight)
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.hard = self.learner.response == "sign"
@@ -211,7 +214,7 @@ class SimilarityLearner:
         direction = self._direction(problem.statistics.dense)
         best = self._best(direction, self._drawn(problem, seed), seed)
         points = np.ascontiguousarray(self.Z[:, [row for row in (best.comparison.first, best.comparison.second) if row >= 0]])
-        leaves = Leaves(direction.W, self.label, numbers=best.answer)
+        leaves = Leaves(direction.W, self.label, numbers=best.answer, near=best.near)
         return Grown(Compared(best.comparison, points, best.scale), self.leaf, leaves)
 
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
@@ -270,8 +273,10 @@ class SimilarityLearner:
                 candidates += self._judged(direction, self._isolators([isolated], self.hard))
                 candidates += self._of_the_paper(direction, point, drawn)
             else:
-                pairs = self._screened_pairs(direction, drawn, seed)
-                candidates += self._judged(direction, [*self._isolators([isolated], self.hard), *pairs])
+                pairs, gain = self._screened_pairs(direction, drawn, seed)
+                v, h = direction.v, direction.h
+                worth_it = (2 * v[point] - v.sum()) ** 2 > gain / 2 * h.sum()  # by the Newton gain of its hard form
+                candidates += self._judged(direction, [*self._isolators([isolated], self.hard), *pairs] if worth_it else pairs)
         best = min(candidates, key=lambda one: one.loss)
         proved = 1.0 - 2.0 / (direction.W.shape[1] * self.n_points**2)
         if best.loss > proved * before and self.n_points > 1 and not self.hard:
@@ -280,7 +285,7 @@ class SimilarityLearner:
 
     def _homogeneous(self, direction: _Direction) -> _Candidate:
         loss = np.sqrt(np.maximum(direction.totals**2 - direction.differences**2, 0.0)).sum()
-        return _Candidate(HOMOGENEOUS, 0.0, np.ones(len(self.point)), float(loss))
+        return _Candidate(HOMOGENEOUS, 0.0, np.ones(len(self.point)), float(loss), None)
 
     def _isolated_point(self, direction: _Direction, drawn: NDArray[np.bool_]) -> int:
         """The point to isolate: that of the least loss, or, when pairs are screened along v, that of the largest product with v."""
@@ -311,12 +316,13 @@ class SimilarityLearner:
             if not 0 < scale < np.inf:
                 return None
             out = np.empty(distance.shape[1])
-            add_responses(distance, first, second, scale, one.hard, 0, len(out), out)
+            add_responses(distance, first, second, scale, one.hard, out)
             if self.least_share > 0:
                 share = float(self.task.weight[out >= 0].sum())
                 if min(share, 1 - share) < self.least_share:
                     return None
-            return _Candidate(one, scale, out, binned_steps(out, direction.W, self.task.y)[1])
+            near, loss = binned_steps(out, direction.W, self.task.y)
+            return _Candidate(one, scale, out, loss, near)
 
         return [found for found in self.threads.map(judge, comparisons) if found is not None]
 
@@ -329,30 +335,42 @@ class SimilarityLearner:
         ))  # fmt: skip
         return out
 
-    def _screened_pairs(self, direction: _Direction, drawn: NDArray[np.bool_], seed: int) -> list[Comparison]:
-        """The pairs of anchors and partners of the largest Newton gain."""
+    def _screened_pairs(self, direction: _Direction, drawn: NDArray[np.bool_], seed: int) -> tuple[list[Comparison], float]:
+        """The pairs of anchors and partners of the largest Newton gain, and the largest."""
         learner, v = self.learner, direction.v
         heavy = np.where(drawn, np.abs(v), 0.0)
-        numbers = uniform_of_keys(seed, np.arange(learner.n_anchors + learner.n_partners + 1, dtype=np.uint64))
-        anchors = np.append(int(heavy.argmax()), _drawn_by(heavy, numbers[1 : learner.n_anchors]))
-        weight = np.where(drawn, self.weight, 0.0)
-        # the same numbers for both groups, since -q would do as well as q
-        partners = [_drawn_by(np.where(group, weight, 0.0), numbers[learner.n_anchors : -1]) for group in (v < 0, v > 0)]
+        numbers = uniform_of_keys(seed, np.arange(1 + learner.n_anchors + TRIES * learner.n_partners, dtype=np.uint64))
+        below = np.cumsum(heavy)
+        anchors = np.append(int(heavy.argmax()), _drawn_by(below, numbers[2 : 1 + learner.n_anchors]))
+        partners = self._partners(v, drawn, numbers[1 + learner.n_anchors :])
         if not (len(partners[0]) and len(partners[1])):
-            return []
+            return [], 0.0
         rows = self.row_of[np.concatenate([anchors, *partners])]
         points = np.ascontiguousarray(self.Z[:, rows])
-        below, above = np.arange(len(partners[0])) + len(anchors), np.arange(len(partners[1])) + len(anchors) + len(partners[0])
-        first = np.repeat(np.arange(len(anchors)), len(below))
-        second = np.concatenate([above if v[point] < 0 else below for point in anchors])
+        down, up = np.arange(len(partners[0])) + len(anchors), np.arange(len(partners[1])) + len(anchors) + len(partners[0])
+        opposite = [up if v[point] < 0 else down for point in anchors]
+        first = np.repeat(np.arange(len(anchors)), [len(some) for some in opposite])
+        second = np.concatenate(opposite)
         e = squared_distances(points, np.ascontiguousarray(points[:, : len(anchors)]))[first, second] / 4
-        sample, sign, h = self._sample(direction, numbers[-1])
+        sample, sign, h = self._sample(direction, numbers[0])
         distance = squared_distances(sample, points)
         gain = np.empty(len(first))
         screen_pairs(distance, first, second, e, sign, h, self.hard, gain)
         best = np.argsort(-gain, kind="stable")[: learner.n_finalists]
         found = dict.fromkeys((int(rows[first[p]]), int(rows[second[p]])) for p in best if gain[p] > 0)
-        return [Comparison(i, j, 0.0, self.hard) for i, j in found]
+        return [Comparison(i, j, 0.0, self.hard) for i, j in found], float(gain[best[0]])
+
+    def _partners(self, v: Floats, drawn: NDArray[np.bool_], numbers: Floats) -> list[Rows]:
+        """Points of either group in proportion to their weight; the same numbers serve both groups, since -q would do as well as q."""
+        some = _drawn_by(self.weight_below, numbers)
+        some = some[drawn[some]]
+        found = []
+        for group in (v < 0, v > 0):
+            chosen = some[group[some]]
+            if len(chosen) < self.learner.n_partners:  # it is rare: draw from it alone
+                chosen = _drawn_by(np.cumsum(self.weight * (group & drawn)), numbers)
+            found.append(chosen[: self.learner.n_partners])
+        return found
 
     def _sample(self, direction: _Direction, number: float) -> tuple[Floats, Floats, Floats]:
         """Points to screen pairs on, by their coordinates, with v and h of each: all, or some drawn evenly along the sum of |v|."""
@@ -362,8 +380,10 @@ class SimilarityLearner:
             padding = (0, wanted - n)
             return np.pad(self.Z[:, self.row_of], ((0, 0), padding)), np.pad(v, padding), np.pad(h, padding)
         heavy = np.abs(v)
-        points = _drawn_by(heavy, (np.arange(wanted) + number) / wanted)
-        return self.Z[:, self.row_of[points]], np.sign(v[points]), h[points] / heavy[points]
+        below = np.cumsum(heavy)
+        points = _drawn_by(below, (np.arange(wanted) + number) / wanted)
+        share = below[-1] / wanted  # of the sum of |v| that each stands for
+        return self.Z[:, self.row_of[points]], np.sign(v[points]) * share, h[points] / heavy[points] * share
 
     def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
         """Procedure 5.2, steps 4 to 6: the isolated row against its nearest opposite rows, and whatever is near these left out."""
@@ -384,9 +404,8 @@ class SimilarityLearner:
         return found
 
 
-def _drawn_by(weight: Floats, numbers: Floats) -> Rows:
+def _drawn_by(below: Floats, numbers: Floats) -> Rows:
     """A place for each number in [0, 1): there the sum of the weights passes that share of it. None without weight."""
-    below = np.cumsum(weight)
     if not below[-1] > 0:
         return np.empty(0, np.intp)
     return np.asarray(np.searchsorted(below, np.minimum(numbers * below[-1], np.nextafter(below[-1], 0.0)), side="right"))

@@ -115,7 +115,7 @@ class RebelClassifier(BoostingClassifier):
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         if leaves.numbers is not None:
-            return self._step_of_numbers(task, leaves.sums, leaves.numbers)
+            return self._step_of_numbers(task, leaves.sums, leaves.numbers, leaves.near)
         total, plus = np.hsplit(leaves.sums, 2)  # (L, K) weight, and weight for the class
         minus = total - plus
         if self.leaves == "vector":
@@ -129,9 +129,9 @@ class RebelClassifier(BoostingClassifier):
         capped = float(half_log_odds(np.array(1 - KAPPA), np.array(KAPPA)))
         return Answer(vectors, size, clipped=size >= capped * (1 - 1e-9))
 
-    def _step_of_numbers(self, task: Task, W: Floats, f: Floats) -> Answer | Refusal:
+    def _step_of_numbers(self, task: Task, W: Floats, f: Floats, near: Floats | None) -> Answer | Refusal:
         """For a learner that answers with f in [-1, 1] the loss separates over the classes, each of which has its own least value."""
-        a, clipped = exact_steps(f, W, task.y) if self.line_search == "exact" else bound_steps(f, W, task.y)
+        a, clipped = exact_steps(f, W, task.y, near=near) if self.line_search == "exact" else bound_steps(f, W, task.y)
         size = float(np.abs(a).max())
         return Answer(a[None], size, clipped) if size >= NO_EDGE else Refusal("no similarity lowers the loss")
 

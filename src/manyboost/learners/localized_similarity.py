@@ -67,8 +67,8 @@ class LocalizedSimilarity(BaseEstimator):
     >>> from manyboost.learners import LocalizedSimilarity
     >>> X, y = load_wine(return_X_y=True)
     >>> model = RebelClassifier(estimator=LocalizedSimilarity(), random_state=0).fit(X[::2], y[::2])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.98
+    >>> model.score(X[1::2], y[1::2]) > 0.95
+    True
     """
 
     limits: ClassVar[frozenset[str]] = frozenset({"min_weight_fraction_leaf"})  # of trees that mean something to it

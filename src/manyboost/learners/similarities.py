@@ -140,7 +140,7 @@ class Similarities:
             for t in range(begin, min(begin + REPLAYED, len(self))):
                 out = np.empty(rows.shape[1])
                 places = [int(np.searchsorted(used, one)) if one >= 0 else -1 for one in (self.first[t], self.second[t])]
-                add_responses(distance, *places, self.scale[t], self.hard[t], 0, len(out), out)
+                add_responses(distance, *places, self.scale[t], self.hard[t], out)
                 yield out
 
     def replay(self, rows: Floats) -> Iterator[tuple[int, int, Response]]:

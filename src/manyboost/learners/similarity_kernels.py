@@ -42,46 +42,45 @@ def one_point(distance, tau):
 @compiled_part
 def _add_distances(rows, points, p, begin, end, out):
     """Squared distances of rows ``begin`` to ``end`` to point p, coordinate by coordinate, several rows at a time."""
-    for i in range(begin, end):
-        out[i] = 0.0
+    out[:] = 0.0
     for c in range(rows.shape[0]):
-        row, x = rows[c], points[c, p]
-        for i in range(begin, end):
+        row, x = rows[c][begin:end], points[c, p]  # rows first: the compiler must see that these stand side by side
+        for i in range(out.size):
             t = row[i] - x
             out[i] += t * t
 
 
 @compiled
 def add_distances(rows, points, begin, end, out):
-    """Squared distances of rows ``begin`` to ``end``, which are columns of ``rows`` (c, n), to the columns of ``points``: ``out`` (m, n)."""
+    """Squared distances of rows ``begin`` to ``end``, columns of ``rows`` (c, n), to the columns of ``points``: ``out`` (m, n)."""
     for start in range(begin, end, CHUNK):
         for p in range(points.shape[1]):
-            _add_distances(rows, points, p, start, min(start + CHUNK, end), out[p])
+            last = min(start + CHUNK, end)
+            _add_distances(rows, points, p, start, last, out[p][start:last])
 
 
 @compiled_part
-def _respond(distance, first, second, scale, hard, begin, end, out):
+def _respond(distance, first, second, scale, hard, out):
     """``first`` < 0 is the one that says +1 of everything."""
     if first < 0:
-        for i in range(begin, end):
-            out[i] = 1.0
+        out[:] = 1.0
     elif second < 0:
         near = distance[first]
-        for i in range(begin, end):
+        for i in range(out.size):
             out[i] = one_point(near[i], scale)
     else:
         near, far = distance[first], distance[second]
-        for i in range(begin, end):
+        for i in range(out.size):
             out[i] = two_point(near[i], far[i], scale)
     if hard:
-        for i in range(begin, end):
+        for i in range(out.size):
             out[i] = 1.0 if out[i] >= 0.0 else -1.0
 
 
 @compiled
-def add_responses(distance, first, second, scale, hard, begin, end, out):
-    """The answer of one member to rows ``begin`` to ``end``, which are columns of ``distance``."""
-    _respond(distance, first, second, scale, hard, begin, end, out)
+def add_responses(distance, first, second, scale, hard, out):
+    """The answer of one member to the rows, which are columns of ``distance``."""
+    _respond(distance, first, second, scale, hard, out)
 
 
 @compiled
@@ -90,7 +89,7 @@ def add_scores(distance, first, second, scale, hard, vectors, column, columns):
     n = distance.shape[1]
     f = np.empty(n)
     for t in range(first.size):
-        _respond(distance, first[t], second[t], scale[t], hard[t], 0, n, f)
+        _respond(distance, first[t], second[t], scale[t], hard[t], f)
         for k in range(vectors.shape[1]):
             a = vectors[t, k]
             row = columns[column[t] + k]
@@ -142,14 +141,20 @@ def add_signed_weights(W, y, point, totals, out):
 
 @compiled
 def add_products(signed, begin, end, out):
-    """Add ``u_k u_m``, m up to k, of the rows ``begin`` to ``end``: the lower half of (K, K)."""
-    for i in range(begin, end):
-        u = signed[i]
-        for k in range(u.size):
-            a = u[k]
+    """Add ``u_k u_m``, m up to k, of the rows ``begin`` to ``end``: the lower half of (K, K). Four rows go to memory together."""
+    last = begin + (end - begin) // 4 * 4
+    for i in range(begin, last, 4):
+        u0, u1, u2, u3 = signed[i], signed[i + 1], signed[i + 2], signed[i + 3]
+        for k in range(u0.size):
+            a0, a1, a2, a3 = u0[k], u1[k], u2[k], u3[k]
             row = out[k]
             for m in range(k + 1):
-                row[m] += a * u[m]
+                row[m] += (a0 * u0[m] + a1 * u1[m]) + (a2 * u2[m] + a3 * u3[m])
+    for i in range(last, end):
+        u = signed[i]
+        for k in range(u.size):
+            for m in range(k + 1):
+                out[k, m] += u[k] * u[m]
 
 
 @compiled

@@ -12,6 +12,7 @@ from manyboost.plots.decision_regions import DecisionRegionsDisplay
 from manyboost.plots.exponential_loss import ExponentialLossDisplay
 from manyboost.plots.learning_curve import LearningCurveDisplay
 from manyboost.plots.margin import MarginDisplay
+from manyboost.plots.similarity_regions import SimilarityRegionsDisplay
 from manyboost.plots.staged_error import StagedErrorDisplay
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "ExponentialLossDisplay",
     "LearningCurveDisplay",
     "MarginDisplay",
+    "SimilarityRegionsDisplay",
     "StagedErrorDisplay",
 ]
