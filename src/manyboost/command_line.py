@@ -29,7 +29,7 @@ from manyboost.algorithms import ALGORITHMS
 from manyboost.evaluation import datasets
 from manyboost.evaluation.contestants import Contestant, chosen, nearest_name, ours, peers
 from manyboost.evaluation.protocols import KFold, OfficialSplit, SplitRule, TimeLimit, run
-from manyboost.report import Findings, write_report
+from manyboost.report import Findings, draw_curves, write_report
 
 UNUSABLE, NOT_WRITTEN, INTERRUPTED = 2, 1, 130
 app = typer.Typer(
@@ -166,12 +166,15 @@ def reproduce(
 
     Every finished split is kept. An interrupted run goes on where it ended when the same command is run again.
     """
-    from manyboost.evaluation.reproduction import EXPERIMENTS, reproduce_experiment
+    from manyboost.evaluation.reproduction import EXPERIMENTS, finished, reproduce_experiment, write_page
 
     with plain_errors(f"Finished splits are kept in {output}; run the same command again to go on."):
         experiment = EXPERIMENTS[nearest_name(paper, list(EXPERIMENTS), "paper")]
         some = {"sets": sets.split(",") if sets else None, "algorithms": algorithms.split(",") if algorithms else None}
         page = reproduce_experiment(experiment, folder, output, n_splits=splits, n_jobs=jobs, verbose=1, **some)
+        journal = output / f"{experiment.name}.csv"
+        if draw_curves(finished(journal), journal.with_suffix(".png")):
+            page = write_page(experiment, journal)
         _tell(page.summary)
         sys.stdout.write(f"Page: {page.path}\n")
 

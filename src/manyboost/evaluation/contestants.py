@@ -77,11 +77,18 @@ def peers() -> list[Contestant]:
         from xgboost import XGBClassifier
 
         found["XGBoost"] = XGBClassifier(n_jobs=1, enable_categorical=True)
-    if find_spec("catboost"):
-        from catboost import CatBoostClassifier
+    return [
+        *(Contestant.of(name, estimator) for name, estimator in found.items()),
+        *([Contestant("CatBoost", _catboost)] if find_spec("catboost") else []),
+    ]
 
-        found["CatBoost"] = CatBoostClassifier(thread_count=1, verbose=0, allow_writing_files=False)
-    return [Contestant.of(name, estimator) for name, estimator in found.items()]
+
+def _catboost(data: DataSet, seed: int) -> Any:
+    """CatBoost must be told which columns hold categories."""
+    from catboost import CatBoostClassifier
+
+    categories = [at for at, name in enumerate(data.X.columns) if data.X[name].dtype.kind not in "iuf"]
+    return CatBoostClassifier(cat_features=categories, thread_count=1, verbose=0, allow_writing_files=False, random_state=seed)
 
 
 def everyone() -> list[Contestant]:
