@@ -307,7 +307,7 @@ def _show_ranking(findings: Findings) -> None:
     for heading in ("mean rank", "error %", "log-loss", "fit s", "p"):
         shown.add_column(heading, justify="right")
     for place, (name, row) in enumerate(findings.ranking.iterrows(), start=1):
-        p = "" if row["p_value"] != row["p_value"] or place == 1 else f"{row['p_value']:.4f}"
+        p = "" if row["p_value"] != row["p_value"] else f"{row['p_value']:.4f}"
         shown.add_row(
             str(place),
             str(name),

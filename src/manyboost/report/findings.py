@@ -92,7 +92,7 @@ class Findings:
     def _against_the_best(self, order: pd.Index) -> pd.Series:
         best = order[0]
         if self.comparison is not None:
-            return self.comparison.nemenyi[best].reindex(order)
+            return self.comparison.nemenyi[best].reindex(order).mask(order == best)
         finished = self.results[self.results["algorithm"].isin(order)]
         folds = finished.pivot_table(index="split", columns="algorithm", values="error", sort=False)
         if len(folds) < 2 or len(order) < 2:

@@ -84,6 +84,7 @@ def _environment() -> Any:
     environment.filters["percent"] = lambda value: f"{100 * value:.2f}" if value == value else "–"
     environment.filters["number"] = lambda value, digits=3: f"{value:.{digits}f}" if value == value else "–"
     environment.filters["p"] = lambda value: "–" if value != value else p_in_words(value).removeprefix("p ").removeprefix("= ")
+    environment.filters["p_in_words"] = p_in_words
     return environment
 
 
