@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
@@ -18,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import manyboost
+from manyboost import learners
 from manyboost.evaluation.contestants import Contestant, Make
 from manyboost.evaluation.datasets import DataSet
 from manyboost.evaluation.protocols import FiftyTwentyFive, KFold, OfficialSplit, SplitRule
@@ -213,7 +213,7 @@ M2T = Experiment(
     protocol=lambda set_name: KFold(10),
     makers={
         f"{short} {name}": _transformed(learner, kind, **settings)
-        for short, learner in (("NB", NaiveBayes()), ("C4.5", C45Tree()))
+        for short, learner in (("NB", NaiveBayes(handle_unknown="missing")), ("C4.5", C45Tree(handle_unknown="missing")))
         for name, kind, settings in (
             ("ECC", manyboost.AdaBoostECCClassifier, {}),
             ("M2T", manyboost.AdaBoostM2Classifier, {"sampling": "weight"}),
@@ -259,12 +259,11 @@ def _rebel_makers() -> dict[str, Callable[[str], Make]]:
         "AOSO-LogitBoost": _boosted_stumps(manyboost.AOSOLogitBoostClassifier, max_leaf_nodes=2, splitter="best", learning_rate=1.0),
         "REBEL, trees": _boosted_stumps(manyboost.RebelClassifier, leaves="shared", max_depth=3, learning_rate=1.0),
     }
-    if find_spec("manyboost.learners.localized_similarity"):
-        from manyboost import learners
-
-        similarity = getattr(learners, "LocalizedSimilarity")  # noqa: B009 (of a later version)
-        settings = {"estimator": similarity(), "n_estimators": 1000, "stop_when_separated": True, "learning_rate": 1.0}
-        makers["REBEL, similarities"] = _boosted_stumps(manyboost.RebelClassifier, **settings)
+    similarity = getattr(learners, "LocalizedSimilarity", None)
+    if similarity is not None:
+        makers["REBEL, similarities"] = lambda set_name: (
+            lambda data, seed: manyboost.RebelClassifier(estimator=similarity(), calibrate=False, random_state=seed)
+        )
     return makers
 
 
