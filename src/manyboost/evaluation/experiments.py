@@ -196,7 +196,8 @@ M2T_SETS = {
     "vowel": "vowel-weka", "segment": "segment", "hypothyroid": "hypothyroid", "splice": "splice", "waveform": "waveform-40",
     "arrhythmia": "arrhythmia", "optdigits": "optdigits", "pendigits": "pendigits", "letter": "letter",
 }  # fmt: skip
-ROUNDS_OF_M2T = 500
+LEARNERS_OF_M2T = {"NB": NaiveBayes(handle_unknown="missing"), "C4.5": C45Tree(handle_unknown="missing")}
+ROUNDS_OF_M2T, ROUNDS_WITHOUT_RESAMPLING = 500, 100
 
 
 def _transformed(learner: Any, kind: type, **settings: Any) -> Callable[[str], Make]:
@@ -213,7 +214,7 @@ M2T = Experiment(
     protocol=lambda set_name: KFold(10),
     makers={
         f"{short} {name}": _transformed(learner, kind, **settings)
-        for short, learner in (("NB", NaiveBayes(handle_unknown="missing")), ("C4.5", C45Tree(handle_unknown="missing")))
+        for short, learner in LEARNERS_OF_M2T.items()
         for name, kind, settings in (
             ("ECC", manyboost.AdaBoostECCClassifier, {}),
             ("M2T", manyboost.AdaBoostM2Classifier, {"sampling": "weight"}),
@@ -227,6 +228,21 @@ M2T = Experiment(
         "MHT makes the step that its bound needs, not the printed one.",
     ),
     published=m2t_errors(),
+    n_folds=10,
+)
+
+RESAMPLING = Experiment(
+    name="resampling",
+    title="AdaBoost.M2T with and without resampling (Bylander 2010), section 5.1",
+    sets=M2T_SETS,
+    protocol=lambda set_name: KFold(10),
+    makers={
+        f"{short} {name}": _transformed(learner, manyboost.AdaBoostM2Classifier, ROUNDS_WITHOUT_RESAMPLING, sampling=sampling)
+        for short, learner in LEARNERS_OF_M2T.items()
+        for name, sampling in (("resampled", "weight"), ("all rows", "uniform"))
+    },
+    claim="In 100 rounds resampling has the lower error on 16 of 21 sets with naive Bayes and on 10 of 21 with C4.5.",
+    notes=(f"{ROUNDS_WITHOUT_RESAMPLING} rounds each. The paper prints no table of these errors.",),
     n_folds=10,
 )
 
@@ -282,4 +298,4 @@ REBEL = Experiment(
     ),
 )
 
-EXPERIMENTS: dict[str, Experiment] = {one.name: one for one in (PIBOOST, HM, M2T, REBEL)}
+EXPERIMENTS: dict[str, Experiment] = {one.name: one for one in (PIBOOST, HM, M2T, RESAMPLING, REBEL)}
