@@ -200,9 +200,9 @@ LEARNERS_OF_M2T = {"NB": NaiveBayes(handle_unknown="missing"), "C4.5": C45Tree(h
 ROUNDS_OF_M2T, ROUNDS_WITHOUT_RESAMPLING = 500, 100
 
 
-def _transformed(learner: Any, kind: type, **settings: Any) -> Callable[[str], Make]:
+def _transformed(learner: Any, kind: type, n_rounds: int = ROUNDS_OF_M2T, **settings: Any) -> Callable[[str], Make]:
     return lambda set_name: lambda data, seed: kind(
-        estimator=learner, n_estimators=ROUNDS_OF_M2T, learning_rate=1.0, calibrate=False, handle_unknown="missing", random_state=seed,
+        estimator=learner, n_estimators=n_rounds, learning_rate=1.0, calibrate=False, handle_unknown="missing", random_state=seed,
         **settings,
     )  # fmt: skip
 
