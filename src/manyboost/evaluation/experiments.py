@@ -200,6 +200,13 @@ LEARNERS_OF_M2T = {"NB": NaiveBayes(handle_unknown="missing"), "C4.5": C45Tree(h
 ROUNDS_OF_M2T, ROUNDS_WITHOUT_RESAMPLING = 500, 100
 
 
+FORMS_OF_M2T: dict[str, tuple[type, dict[str, Any]]] = {
+    "ECC": (manyboost.AdaBoostECCClassifier, {}),
+    "M2T": (manyboost.AdaBoostM2Classifier, {"sampling": "weight"}),
+    "MHT": (manyboost.AdaBoostMHClassifier, {"leaves": "label", "weights": "balanced", "sampling": "weight"}),
+}
+
+
 def _transformed(learner: Any, kind: type, n_rounds: int = ROUNDS_OF_M2T, **settings: Any) -> Callable[[str], Make]:
     return lambda set_name: lambda data, seed: kind(
         estimator=learner, n_estimators=n_rounds, learning_rate=1.0, calibrate=False, handle_unknown="missing", random_state=seed,
@@ -215,11 +222,7 @@ M2T = Experiment(
     makers={
         f"{short} {name}": _transformed(learner, kind, **settings)
         for short, learner in LEARNERS_OF_M2T.items()
-        for name, kind, settings in (
-            ("ECC", manyboost.AdaBoostECCClassifier, {}),
-            ("M2T", manyboost.AdaBoostM2Classifier, {"sampling": "weight"}),
-            ("MHT", manyboost.AdaBoostMHClassifier, {"leaves": "label", "weights": "balanced", "sampling": "weight"}),
-        )
+        for name, (kind, settings) in FORMS_OF_M2T.items()
     },
     claim="ECC, M2T and MHT are level.",
     notes=(
