@@ -62,11 +62,9 @@ def test_from_a_file_to_a_chosen_saved_and_explained_model(table: Path) -> None:
     explained = call("explain", "m.mb", table, "--row", "17")
     assert "Row 17 of flowers.csv: setosa" in explained.stdout
     assert re.search(r"setosa\W+0\.\d+\W+\+", explained.stdout)
-    if hasattr(model, "explain"):
-        assert explained.exit_code == 0
-    else:
+    if explained.exit_code:  # not every model can say more
         assert explained.exit_code == 2
-        assert "cannot say what each feature adds" in explained.stderr
+        assert explained.stderr.startswith("Error: ")
 
 
 def test_explain_prints_what_the_model_says(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from manyboost.algorithms import ALGORITHMS
 from manyboost.evaluation import datasets
 from manyboost.evaluation.contestants import Contestant, chosen, nearest_name, ours, peers
 from manyboost.evaluation.protocols import KFold, OfficialSplit, SplitRule, TimeLimit, run
-from manyboost.report import Findings, write_report
+from manyboost.report import Findings, draw_curves, write_report
 
 UNUSABLE, NOT_WRITTEN, INTERRUPTED = 2, 1, 130
 app = typer.Typer(
@@ -154,7 +154,7 @@ def compare(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="piboost, hm, m2t or rebel.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="piboost, hm, m2t, resampling (of m2t) or rebel.")],
     sets: Annotated[str | None, typer.Option("--sets", help="Names of the paper's data sets with commas between; else all.")] = None,
     algorithms: Annotated[str | None, typer.Option("--algorithms", "-a", help="Of the paper's, with commas between; else all.")] = None,
     splits: Annotated[int | None, typer.Option("--splits", min=1, help="How many of the paper's splits to run; else all.")] = None,
@@ -166,12 +166,15 @@ def reproduce(
 
     Every finished split is kept. An interrupted run goes on where it ended when the same command is run again.
     """
-    from manyboost.evaluation.reproduction import EXPERIMENTS, reproduce_experiment
+    from manyboost.evaluation.reproduction import EXPERIMENTS, finished, reproduce_experiment, write_page
 
     with plain_errors(f"Finished splits are kept in {output}; run the same command again to go on."):
         experiment = EXPERIMENTS[nearest_name(paper, list(EXPERIMENTS), "paper")]
         some = {"sets": sets.split(",") if sets else None, "algorithms": algorithms.split(",") if algorithms else None}
         page = reproduce_experiment(experiment, folder, output, n_splits=splits, n_jobs=jobs, verbose=1, **some)
+        journal = output / f"{experiment.name}.csv"
+        if draw_curves(finished(journal), journal.with_suffix(".png")):
+            page = write_page(experiment, journal)
         _tell(page.summary)
         sys.stdout.write(f"Page: {page.path}\n")
 
@@ -304,7 +307,7 @@ def _show_ranking(findings: Findings) -> None:
     for heading in ("mean rank", "error %", "log-loss", "fit s", "p"):
         shown.add_column(heading, justify="right")
     for place, (name, row) in enumerate(findings.ranking.iterrows(), start=1):
-        p = "" if row["p_value"] != row["p_value"] or place == 1 else f"{row['p_value']:.4f}"
+        p = "" if row["p_value"] != row["p_value"] else f"{row['p_value']:.4f}"
         shown.add_row(
             str(place),
             str(name),

@@ -6,8 +6,7 @@ What a text leaves open is chosen here and said in ``notes``, which the page of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -18,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import manyboost
+from manyboost import learners
 from manyboost.evaluation.contestants import Contestant, Make
 from manyboost.evaluation.datasets import DataSet
 from manyboost.evaluation.protocols import FiftyTwentyFive, KFold, OfficialSplit, SplitRule
@@ -37,6 +37,7 @@ class Experiment:
     makers : how to make each contestant for a data set, by the paper's name of the algorithm
     published : the paper's errors, or None where it has a chart only
     spreads : standard deviations over ``n_folds`` folds, where the paper has them
+    n_folds : splits in which every row is tested once
     claim : what the paper says
     notes : what was chosen where the text is silent
     """
@@ -50,7 +51,7 @@ class Experiment:
     notes: tuple[str, ...]
     published: pd.DataFrame | None = None
     spreads: pd.DataFrame | None = None
-    n_folds: int = field(default=5)
+    n_folds: int = 5
 
     def contestants(self, set_name: str) -> list[Contestant]:
         return [Contestant(name, make(set_name)) for name, make in self.makers.items()]
@@ -184,6 +185,7 @@ HM = Experiment(
         "The paper's ten times ten folds are run from the first on; how many were run is said at the table.",
     ),
     published=hm_errors(),
+    n_folds=10,
 )
 
 # ---- M2T and MHT: Bylander (2010), Table 2 -----------------------------------------------------------------------------------------
@@ -194,12 +196,20 @@ M2T_SETS = {
     "vowel": "vowel-weka", "segment": "segment", "hypothyroid": "hypothyroid", "splice": "splice", "waveform": "waveform-40",
     "arrhythmia": "arrhythmia", "optdigits": "optdigits", "pendigits": "pendigits", "letter": "letter",
 }  # fmt: skip
-ROUNDS_OF_M2T = 500
+LEARNERS_OF_M2T = {"NB": NaiveBayes(handle_unknown="missing"), "C4.5": C45Tree(handle_unknown="missing")}
+ROUNDS_OF_M2T, ROUNDS_WITHOUT_RESAMPLING = 500, 100
 
 
-def _transformed(learner: Any, kind: type, **settings: Any) -> Callable[[str], Make]:
+FORMS_OF_M2T: dict[str, tuple[type, dict[str, Any]]] = {
+    "ECC": (manyboost.AdaBoostECCClassifier, {}),
+    "M2T": (manyboost.AdaBoostM2Classifier, {"sampling": "weight"}),
+    "MHT": (manyboost.AdaBoostMHClassifier, {"leaves": "label", "weights": "balanced", "sampling": "weight"}),
+}
+
+
+def _transformed(learner: Any, kind: type, n_rounds: int = ROUNDS_OF_M2T, **settings: Any) -> Callable[[str], Make]:
     return lambda set_name: lambda data, seed: kind(
-        estimator=learner, n_estimators=ROUNDS_OF_M2T, learning_rate=1.0, calibrate=False, handle_unknown="missing", random_state=seed,
+        estimator=learner, n_estimators=n_rounds, learning_rate=1.0, calibrate=False, handle_unknown="missing", random_state=seed,
         **settings,
     )  # fmt: skip
 
@@ -211,12 +221,8 @@ M2T = Experiment(
     protocol=lambda set_name: KFold(10),
     makers={
         f"{short} {name}": _transformed(learner, kind, **settings)
-        for short, learner in (("NB", NaiveBayes()), ("C4.5", C45Tree()))
-        for name, kind, settings in (
-            ("ECC", manyboost.AdaBoostECCClassifier, {}),
-            ("M2T", manyboost.AdaBoostM2Classifier, {"sampling": "weight"}),
-            ("MHT", manyboost.AdaBoostMHClassifier, {"leaves": "label", "weights": "balanced", "sampling": "weight"}),
-        )
+        for short, learner in LEARNERS_OF_M2T.items()
+        for name, (kind, settings) in FORMS_OF_M2T.items()
     },
     claim="ECC, M2T and MHT are level.",
     notes=(
@@ -225,6 +231,21 @@ M2T = Experiment(
         "MHT makes the step that its bound needs, not the printed one.",
     ),
     published=m2t_errors(),
+    n_folds=10,
+)
+
+RESAMPLING = Experiment(
+    name="resampling",
+    title="AdaBoost.M2T with and without resampling (Bylander 2010), section 5.1",
+    sets=M2T_SETS,
+    protocol=lambda set_name: KFold(10),
+    makers={
+        f"{short} {name}": _transformed(learner, manyboost.AdaBoostM2Classifier, ROUNDS_WITHOUT_RESAMPLING, sampling=sampling)
+        for short, learner in LEARNERS_OF_M2T.items()
+        for name, sampling in (("resampled", "weight"), ("all rows", "uniform"))
+    },
+    claim="In 100 rounds resampling has the lower error on 16 of 21 sets with naive Bayes and on 10 of 21 with C4.5.",
+    notes=(f"{ROUNDS_WITHOUT_RESAMPLING} rounds each. The paper prints no table of these errors.",),
     n_folds=10,
 )
 
@@ -257,12 +278,11 @@ def _rebel_makers() -> dict[str, Callable[[str], Make]]:
         "AOSO-LogitBoost": _boosted_stumps(manyboost.AOSOLogitBoostClassifier, max_leaf_nodes=2, splitter="best", learning_rate=1.0),
         "REBEL, trees": _boosted_stumps(manyboost.RebelClassifier, leaves="shared", max_depth=3, learning_rate=1.0),
     }
-    if find_spec("manyboost.learners.localized_similarity"):
-        from manyboost import learners
-
-        similarity = getattr(learners, "LocalizedSimilarity")  # noqa: B009 (of a later version)
-        settings = {"estimator": similarity(), "n_estimators": 1000, "stop_when_separated": True, "learning_rate": 1.0}
-        makers["REBEL, similarities"] = _boosted_stumps(manyboost.RebelClassifier, **settings)
+    similarity = getattr(learners, "LocalizedSimilarity", None)
+    if similarity is not None:
+        makers["REBEL, similarities"] = lambda set_name: (
+            lambda data, seed: manyboost.RebelClassifier(estimator=similarity(), calibrate=False, random_state=seed)
+        )
     return makers
 
 
@@ -281,4 +301,4 @@ REBEL = Experiment(
     ),
 )
 
-EXPERIMENTS: dict[str, Experiment] = {one.name: one for one in (PIBOOST, HM, M2T, REBEL)}
+EXPERIMENTS: dict[str, Experiment] = {one.name: one for one in (PIBOOST, HM, M2T, RESAMPLING, REBEL)}

@@ -16,6 +16,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -27,7 +28,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from threadpoolctl import threadpool_limits
 
@@ -328,7 +329,7 @@ def _best(job: _Job, labels: NDArray[Any], code: Indices) -> tuple[Any, float]:
     X, split = job.data.X, job.split
     seconds, best, least = 0.0, None, np.inf
     for candidate in job.candidates:
-        model = clone(candidate)
+        model = deepcopy(candidate)  # not every library can be cloned
         _start_kernels(model)
         began = time.process_time()
         model.fit(X.iloc[split.train], code)

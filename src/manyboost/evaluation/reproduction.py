@@ -19,7 +19,7 @@ from manyboost.evaluation.contestants import nearest_name
 from manyboost.evaluation.datasets import DataSet, load
 from manyboost.evaluation.experiments import EXPERIMENTS, Experiment
 from manyboost.evaluation.protocols import run
-from manyboost.evaluation.statistics import compare_errors
+from manyboost.evaluation.statistics import compare_errors, p_in_words
 
 MARKS = {"within": "=", "better": "+", "worse": "−"}
 DECIMALS = 10
@@ -67,11 +67,15 @@ def reproduce_experiment(
     return page
 
 
+def finished(journal: str | os.PathLike[str]) -> pd.DataFrame:
+    """The lines of a journal that have a result."""
+    results = pd.read_csv(journal, dtype={"split": str})
+    return results[results["error"].notna()].drop_duplicates(["data_set", "algorithm", "split"], keep="last")
+
+
 def cells(experiment: Experiment, journal: str | os.PathLike[str]) -> pd.DataFrame:
     """A row for each data set and algorithm: our error and its spread, the paper's, the standard error of the difference, the mark."""
-    results = pd.read_csv(journal)
-    results = results[results["error"].notna()].drop_duplicates(["data_set", "algorithm", "split"], keep="last")
-    grouped = results.groupby(["data_set", "algorithm"], sort=False)
+    grouped = finished(journal).groupby(["data_set", "algorithm"], sort=False)
     table = grouped.agg(
         ours=("error", "mean"), spread=("error", "std"), splits=("error", "count"), rows=("test_rows", "sum"), cpu=("fit_seconds", "sum")
     )
@@ -96,7 +100,7 @@ def cells(experiment: Experiment, journal: str | os.PathLike[str]) -> pd.DataFra
 def write_page(experiment: Experiment, journal: str | os.PathLike[str]) -> Page:
     """The page of an experiment from its journal."""
     table = cells(experiment, journal)
-    path = Path(journal).with_suffix(".md")
+    path, picture = Path(journal).with_suffix(".md"), Path(journal).with_suffix(".png")
     summary = _summary(experiment, table)
     parts = [
         f"# {experiment.title}",
@@ -104,6 +108,7 @@ def write_page(experiment: Experiment, journal: str | os.PathLike[str]) -> Page:
         summary,
         _big_table(experiment, table),
         _ranks(experiment, table),
+        f"![Test error against the number of weak learners, one panel for each data set]({picture.name})" if picture.exists() else "",
         "What was chosen where the text is silent, or differs from it:\n\n" + "\n".join(f"- {note}" for note in experiment.notes),
         _missing(experiment, table),
         f"CPU time of all fits: {table['cpu'].sum() / 60:.1f} minutes.",
@@ -155,13 +160,13 @@ def _ranks(experiment: Experiment, table: pd.DataFrame) -> str:
         return ""
     ours = compare_errors(wide, decimals=DECIMALS)
     lines = [f"The paper's claim: {experiment.claim} Mean ranks on the {len(wide)} sets that all algorithms finished:"]
-    header, ranks = [f"| | {' | '.join(wide.columns)} | Friedman p |", "|---|" + "---|" * (wide.shape[1] + 1)], []
+    header, ranks = [f"| | {' | '.join(wide.columns)} | Friedman |", "|---|" + "---|" * (wide.shape[1] + 1)], []
     for label, comparison in {
         "ours": ours,
         **({} if experiment.published is None else {"paper": compare_errors(experiment.published.loc[wide.index], decimals=DECIMALS)}),
     }.items():
         shown = " | ".join(f"{comparison.mean_ranks[name]:.2f}" for name in wide.columns)
-        ranks.append(f"| {label} | {shown} | {comparison.friedman.p_value:.4f} |")
+        ranks.append(f"| {label} | {shown} | {p_in_words(comparison.friedman.p_value)} |")
     return lines[0] + "\n\n" + "\n".join([*header, *ranks]) + f"\n\n```\n{ours.summary()}\n```"
 
 
@@ -179,4 +184,4 @@ def _missing(experiment: Experiment, table: pd.DataFrame) -> str:
     return " ".join(said)
 
 
-__all__ = ["EXPERIMENTS", "Page", "cells", "reproduce_experiment", "write_page"]
+__all__ = ["EXPERIMENTS", "Page", "cells", "finished", "reproduce_experiment", "write_page"]

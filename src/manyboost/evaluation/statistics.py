@@ -128,7 +128,7 @@ class Comparison:
         order = self.mean_ranks.sort_values(kind="stable")
         best, second = order.index[:2]
         pair = self.wilcoxon_matrix("p_exact").loc[best, second]
-        holm_ = self.wilcoxon_matrix("holm_exact").loc[best, second]
+        adjusted = self.wilcoxon_matrix("holm_exact").loc[best, second]
         critical = self.critical_difference()
         worse = [name for name in order.index[1:] if order[name] - order[best] > critical]
         friedman = self.friedman
@@ -136,10 +136,10 @@ class Comparison:
         return "\n".join([
             f"{self.n_classifiers} classifiers on {self.n_data_sets} data sets; mean ranks (1 is best):",
             *(f"  {rank:5.3f}  {name}" for name, rank in order.items()),
-            f"Friedman: chi2 = {friedman.statistic:.3f}, p = {friedman.p_value:.4f}; "
-            f"Iman and Davenport: F = {friedman.F:.3f}, p = {friedman.F_p_value:.4f}.",
+            f"Friedman: chi2 = {friedman.statistic:.3f}, {p_in_words(friedman.p_value)}; "
+            f"Iman and Davenport: F = {friedman.F:.3f}, {p_in_words(friedman.F_p_value)}.",
             f"Nemenyi: mean ranks further apart than {critical:.3f} differ at the level {self.alpha:g}; worse than {best}: {told}.",
-            f"Wilcoxon, {best} against {second}: p = {pair:.4f} (exact), {holm_:.4f} after Holm's adjustment for all pairs.",
+            f"Wilcoxon, {best} against {second}: {p_in_words(pair)} (exact), {p_in_words(adjusted)} after Holm's adjustment for all pairs.",
         ])  # fmt: skip
 
 
@@ -184,6 +184,15 @@ def compare_errors(errors: pd.DataFrame, *, alpha: float = 0.05, decimals: int |
             f"errors has no number for {errors.columns[column]!r} on {errors.index[row]!r}; drop that data set or that classifier first."
         )
     return Comparison(numbers if decimals is None else numbers.round(decimals), alpha)
+
+
+def p_in_words(p: float) -> str:
+    """A p-value with four digits, as one writes it.
+
+    >>> p_in_words(0.01234), p_in_words(1e-7)
+    ('p = 0.0123', 'p < 0.0001')
+    """
+    return "p is not defined" if p != p else "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:

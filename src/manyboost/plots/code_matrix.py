@@ -60,7 +60,7 @@ class CodeMatrixDisplay:
         ax = axes(ax, (1.5 + min(0.3 * c, 14), 1.2 + 0.3 * K))
         most = float(np.abs(self.code).max()) or 1.0
         ax.imshow(self.code, cmap="RdBu", vmin=-most, vmax=most, aspect="auto")
-        ax.set(yticks=range(K), xlabel="column", ylabel="class")
+        ax.set(xticks=range(0, c, max(1, c // 15)), yticks=range(K), xlabel="column", ylabel="class")
         ax.set_yticklabels(self.classes)
         ax.set_xticks(np.arange(-0.5, c), minor=True)
         ax.set_yticks(np.arange(-0.5, K), minor=True)

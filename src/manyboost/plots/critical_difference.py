@@ -58,7 +58,7 @@ class CriticalDifferenceDisplay:
         depth = 0.35 + bar * len(self.groups)
         height = depth + step * left
         ax = axes(ax, (8.0, 0.9 + 0.62 * (height + 0.9)))
-        ax.set(xlim=(0.2 - 0.32 * k, k + 0.8 + 0.32 * k), ylim=(-height - 0.1, 1.0))
+        ax.set(xlim=(0.2 - 0.32 * k, k + 0.8 + 0.32 * k), ylim=(-height - 0.1, 1.1))
         ax.axis("off")
         ax.plot([1, k], [0, 0], color="#222222", linewidth=1.2)
         for tick in range(1, k + 1):
@@ -67,7 +67,7 @@ class CriticalDifferenceDisplay:
                 ax.text(tick, 0.16, str(tick), ha="center", va="bottom", fontsize=9)
         shown = min(self.critical_difference, k - 1)  # with few data sets it is longer than the axis
         ax.plot([1, 1, 1, 1 + shown, 1 + shown, 1 + shown], [0.62, 0.78, 0.7, 0.7, 0.78, 0.62], color="#222222", linewidth=1.2)
-        ax.text(1 + shown / 2, 0.76, f"critical difference {self.critical_difference:.2f} (level {self.alpha:g})", ha="center", va="bottom",
+        ax.text(1 + shown / 2, 0.84, f"critical difference {self.critical_difference:.2f} (level {self.alpha:g})", ha="center", va="bottom",
                 fontsize=9)  # fmt: skip
         for at, group in enumerate(self.groups):
             ends = ranks[group].min() - 0.06, ranks[group].max() + 0.06

@@ -8,7 +8,7 @@ from functools import cached_property
 import pandas as pd
 
 from manyboost.evaluation.protocols import mean_errors
-from manyboost.evaluation.statistics import Comparison, compare_errors, corrected_t_test, holm
+from manyboost.evaluation.statistics import Comparison, compare_errors, corrected_t_test, holm, p_in_words
 
 DECIMALS = 10  # means over folds that differ in their last bits are ties
 
@@ -87,13 +87,12 @@ class Findings:
         shown = (
             f"{len(worse)} of the {len(table) - 1} others are significantly worse" if worse else "none of the others is significantly worse"
         )
-        number = "p is not defined" if p != p else f"p = {p:.3g}"
-        return f"{self.best} is best, {second} second ({errors}, {number}, {verdict}); {shown} at the level {self.alpha:g}."
+        return f"{self.best} is best, {second} second ({errors}, {p_in_words(p)}, {verdict}); {shown} at the level {self.alpha:g}."
 
     def _against_the_best(self, order: pd.Index) -> pd.Series:
         best = order[0]
         if self.comparison is not None:
-            return self.comparison.nemenyi[best].reindex(order)
+            return self.comparison.nemenyi[best].reindex(order).mask(order == best)
         finished = self.results[self.results["algorithm"].isin(order)]
         folds = finished.pivot_table(index="split", columns="algorithm", values="error", sort=False)
         if len(folds) < 2 or len(order) < 2:

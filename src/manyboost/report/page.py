@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from manyboost.evaluation.datasets import DataSet
+from manyboost.evaluation.statistics import p_in_words
 from manyboost.plots.critical_difference import CriticalDifferenceDisplay
 from manyboost.plots.drawing import axes
 from manyboost.plots.staged_error import StagedErrorDisplay
@@ -82,12 +83,9 @@ def _environment() -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["percent"] = lambda value: f"{100 * value:.2f}" if value == value else "–"
     environment.filters["number"] = lambda value, digits=3: f"{value:.{digits}f}" if value == value else "–"
-    environment.filters["p"] = _p
+    environment.filters["p"] = lambda value: "–" if value != value else p_in_words(value).removeprefix("p ").removeprefix("= ")
+    environment.filters["p_in_words"] = p_in_words
     return environment
-
-
-def _p(value: float) -> str:
-    return "–" if value != value else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def _ranking(findings: Findings) -> list[dict[str, Any]]:
