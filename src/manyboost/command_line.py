@@ -25,13 +25,13 @@ except ImportError as missing:
     raise SystemExit(f'The command line needs {missing.name}; install it with: pip install "manyboost[cli]"') from missing
 
 import manyboost
-from manyboost.algorithms import ALGORITHMS
 from manyboost.evaluation import datasets
-from manyboost.evaluation.contestants import Contestant, chosen, nearest_name, ours, peers
+from manyboost.evaluation.contestants import CLASSIFIERS, Contestant, chosen, nearest_name, ours, peers
 from manyboost.evaluation.protocols import KFold, OfficialSplit, SplitRule, TimeLimit, run
 from manyboost.report import Findings, draw_curves, write_report
 
 UNUSABLE, NOT_WRITTEN, INTERRUPTED = 2, 1, 130
+SHORTEST_FIT = 0.01  # seconds: a limit of none at all ends a fit after its first round
 app = typer.Typer(
     name="manyboost",
     help="Multi-class boosting: train, compare and explain classifiers.",
@@ -52,21 +52,21 @@ def train(
     target: TargetOption = None,
     algorithm: Annotated[
         str, typer.Option("--algorithm", "-a", help="One of those that 'manyboost datasets --algorithms' lists.")
-    ] = "adaboost_mh",
+    ] = "manyboost",
     parameters: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter, as often as needed.")] = None,
     folder: FolderOption = None,
     seed: SeedOption = 0,
 ) -> None:
     """Fit a classifier to a table and save it."""
     with plain_errors():
-        kind = ALGORITHMS[nearest_name(algorithm, list(ALGORITHMS))]
+        kind = CLASSIFIERS[nearest_name(algorithm, list(CLASSIFIERS))]
         model = kind(random_state=seed, n_jobs=-1, verbose=int(sys.stderr.isatty())).set_params(**_read_parameters(kind, parameters or []))
         rows = _data_set(data, target, folder)
         _tell(str(rows), *rows.notes)
         model.fit(rows.X, rows.y)
         digest = manyboost.save(model, output)
         error = float((model.predict(rows.X) != rows.y).mean())
-        _tell(f"{kind.__name__}: {model.n_estimators_} rounds, {model.stop_reason_}; error on the training rows {100 * error:.2f} %.")
+        _tell(f"{kind.__name__}: {model.description_}; error on the training rows {100 * error:.2f} %.")
         _tell(f"Saved as {output}, digest {digest}.")
 
 
@@ -214,7 +214,7 @@ def list_datasets(
     with plain_errors():
         if algorithms:
             shown = Table("name", "class", "what it is")
-            for name, kind in ALGORITHMS.items():
+            for name, kind in CLASSIFIERS.items():
                 shown.add_row(name, kind.__name__, (kind.__doc__ or "").strip().splitlines()[0])
         else:
             shown = Table("name", "from")
@@ -297,7 +297,8 @@ def _limited(contestant: Contestant, seconds: float) -> Contestant:
 
     def make(data: datasets.DataSet, seed: int) -> Any:
         model = contestant.make(data, seed)
-        return model.set_params(callbacks=[TimeLimit(seconds)]) if "callbacks" in model.get_params() else model
+        ways = {"time_limit": max(seconds, SHORTEST_FIT), "callbacks": [TimeLimit(seconds)]}
+        return model.set_params(**{name: way for name, way in ways.items() if name in model.get_params()})
 
     return Contestant(contestant.name, make)
 

@@ -631,6 +631,12 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             yield self._labels(columns)
 
     @property
+    def description_(self) -> str:
+        """What was done, in a few words."""
+        check_is_fitted(self)
+        return f"{self.n_estimators_} rounds, {self.stop_reason_}"
+
+    @property
     def estimators_(self) -> list[Any]:
         check_is_fitted(self)
         if not isinstance(self.forest_, Committee):

@@ -18,9 +18,11 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from manyboost.algorithms import ALGORITHMS
+from manyboost.blend import ManyBoostClassifier
 from manyboost.evaluation.datasets import DataSet
 
 Make = Callable[[DataSet, int], Any]
+CLASSIFIERS: dict[str, type[Any]] = {"manyboost": ManyBoostClassifier, **ALGORITHMS}
 
 
 class UnknownName(LookupError):
@@ -52,9 +54,9 @@ class Contestant:
 
 
 def ours() -> list[Contestant]:
-    """Every algorithm of the registry at its defaults."""
+    """ManyBoostClassifier and every algorithm of the registry at their defaults."""
     return [
-        Contestant.of(kind.__name__.removesuffix("Classifier"), kind(handle_unknown="missing", n_jobs=1)) for kind in ALGORITHMS.values()
+        Contestant.of(kind.__name__.removesuffix("Classifier"), kind(handle_unknown="missing", n_jobs=1)) for kind in CLASSIFIERS.values()
     ]
 
 
