@@ -520,3 +520,35 @@ def test_forged_files_are_refused(harm: str, tmp_path: Any) -> None:
     with pytest.raises(ValueError, match=message):
         manyboost.save(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+# ---- the display -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_regions_show_decisions_pairs_and_mistakes() -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    from manyboost.plots import SimilarityRegionsDisplay
+
+    X, y = spirals(120)
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    model = model_of(n_estimators=30).fit(frame, y)
+    shown = (y + (np.arange(len(y)) == 3)) % 3  # one row that the model will be said to mistake
+    display = SimilarityRegionsDisplay.from_estimator(model, X, shown, grid=30, most_pairs=5)
+    assert display.decision.shape == (30, 30)
+    assert_array_equal(np.unique(display.decision), [0, 1, 2])
+    assert display.pairs.shape[1:] == (2, 2)
+    assert len(display.pairs) == 5
+    stored = {tuple(point) for point in model.forest_.points}
+    assert all(tuple(end) in stored for pair in display.pairs for end in pair)
+    assert display.strength[0] == 1.0
+    assert display.wrong.sum() >= 1
+    assert display.ax_.get_xlabel() == "east"
+    pyplot.close(display.figure_)
+    with pytest.raises(ValueError, match="regions can be drawn of two columns, and the model has 4"):
+        SimilarityRegionsDisplay.from_estimator(model_of(n_estimators=2).fit(*IRIS))
+    with pytest.raises(ValueError, match="X says where to draw"):
+        SimilarityRegionsDisplay.from_estimator(RebelClassifier(n_estimators=2).fit(X, y))
