@@ -385,6 +385,7 @@ def test_odd_tables(learner: dict[str, Any]) -> None:
     model = check_usable(clone(make), np.ones((10, 2)), y_of_10)  # all points equal
     assert model.n_estimators_ == 0
     assert_allclose(model.predict_proba(np.ones((1, 2))), [[0.2, 0.5, 0.3]])
+    assert model.explain([1, 1]).why().comparisons == ()
     assert check_usable(clone(make), np.arange(10.0)[:, None], y_of_10).score(np.arange(10.0)[:, None], y_of_10) == 1  # one column
     constant = np.column_stack([X, np.zeros(len(X))])
     assert_allclose(

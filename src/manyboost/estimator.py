@@ -590,7 +590,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     def estimators_(self) -> list[Any]:
         check_is_fitted(self)
         if not isinstance(self.forest_, Committee):
-            raise AttributeError("estimators_ is there with estimator=...; our own trees are in forest_.")
+            raise AttributeError("estimators_ is there with a scikit-learn classifier as estimator; other members are in forest_.")
         return [member.fitted for member in self.forest_.members]
 
     @property
