@@ -150,7 +150,7 @@ def learner_of(X: Any, y: Any, **parameters: Any) -> SimilarityLearner:
     settings = clone(model_of()).set_params()
     settings._seed = 0
     found: Settings = settings._settings()
-    return SimilarityLearner(SimilarityRows.of(X, y, one, space), task, found, Threads(1, None))
+    return SimilarityLearner(SimilarityRows.of(X, y, np.arange(len(y)), one, space), task, found, Threads(1, None))
 
 
 # ---- what is proved, along real runs ---------------------------------------------------------------------------------------------------
@@ -295,6 +295,9 @@ def test_only_used_points_are_stored_and_rows_are_those_of_the_table() -> None:
     assert len(members.points) == len(set(members.first) | set(members.second) - {-1} | set()) - (-1 in members.first)
     assert_array_equal(members.points, X[members.row])
     assert_array_equal(members.label, y[members.row])
+    weight = np.arange(len(y)) % 3 > 0  # some rows are left out
+    some = model_of().fit(X, y, weight).forest_
+    assert_array_equal(some.points, X[some.row])
     shorter = members.first_rounds(3)
     assert shorter.n_rounds == 3
     assert len(shorter.points) <= 6

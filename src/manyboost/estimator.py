@@ -372,7 +372,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if not going_on:
             self._binning: Binning | None = self._learn_bins(numeric, weight, threads)
             self._space: Space | None = self._learn_space(numeric, labels, weight)
-        rows, labels, weight = self._in_order(numeric, labels, weight, settings, threads)
+        rows, labels, weight = self._in_order(numeric, labels, weight, used, settings, threads)
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
             self.class_prior_ = np.bincount(task.y, task.weight, K)
@@ -407,7 +407,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return space_for(self.estimator, numeric, labels, weight, self._columns.n_categories)
 
     def _in_order(
-        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, settings: Settings, threads: Threads
+        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
     ) -> tuple[Rows, NDArray[np.intp], Floats]:
         """Rows, labels and weights in an order that depends on what is in the rows alone.
 
@@ -415,7 +415,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """
         rows: Rows
         if self._space is not None:
-            rows = SimilarityRows.of(numeric, labels, self.estimator, self._space)
+            rows = SimilarityRows.of(numeric, labels, number, self.estimator, self._space)
         elif self._binning is None:
             rows = PlainRows.of(numeric, labels, self.estimator, self._columns.n_categories > 0)
         else:
@@ -442,7 +442,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             raise type(error)(f"X_val: {error}") from None
         labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
         weight = read_weights(numeric, weight_val, "sample_weight_val")
-        return Validation(*self._in_order(numeric, labels, weight, settings, threads)), task, rows
+        return Validation(*self._in_order(numeric, labels, weight, np.arange(len(labels)), settings, threads)), task, rows
 
     def _earlier(self) -> Boosted:
         history = {name: list(values) for name, values in self.history_.items()}
