@@ -306,7 +306,7 @@ class SimilarityLearner:
 
     def _judged(self, direction: _Direction, comparisons: Sequence[Comparison]) -> list[_Candidate]:
         """Each comparison's answers to all rows, and the loss after the best step along them."""
-        used = np.unique([row for one in comparisons for row in (one.first, one.second) if row >= 0])
+        used = np.unique(np.array([row for one in comparisons for row in (one.first, one.second) if row >= 0], np.intp))
         distance = self._distances(used)
 
         def judge(one: Comparison) -> _Candidate | None:
