@@ -9,9 +9,9 @@
     f_i, the isolating similarity                    ``_isolator``, tau a quarter of the squared distance to the nearest row    5.2, 2
     steps 4 to 6                                     ``_of_the_paper``
 
-By default pairs are not sought by steps 4 to 6: heavy rows (anchors, drawn in proportion to |v|) are paired with random rows of the other
-group and compared by the Newton gain along q, ``(sum f v)^2 / sum f^2 h``, on rows drawn in proportion to |v|; the best few are compared by
-their loss on all rows. The guarantee stays: where no candidate lowers the loss by the bound of section 5, the hard isolator is taken, and
+By default pairs are not sought by steps 4 to 6: rows drawn in proportion to |v|, anchors and partners of the other group, are paired and
+compared by the Newton gain along q, ``(sum f v)^2 / sum f^2 h``, on rows drawn likewise; the best few are compared by their loss on
+all rows. The guarantee stays: where no candidate lowers the loss by the bound of section 5, the hard isolator is taken, and
 that whose product with v is largest is enough for the proof.
 """
 
@@ -48,7 +48,7 @@ from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 
 BLOCK = 4096  # rows whose sums are made together
-TRIES = 8  # draws for each partner wanted, of which some are of one group and some of the other
+TRIES = 4  # draws for each partner of either group
 HOMOGENEOUS = Comparison(-1, -1, 0.0, False)
 Rows = NDArray[np.intp]
 
@@ -194,8 +194,6 @@ class SimilarityLearner:
         n = len(rows.row)
         self.row_of, self.point = rows.points
         self.n_points = len(self.row_of)
-        self.weight: Floats = np.bincount(self.point, task.weight, self.n_points).astype(np.float64)
-        self.weight_below = np.cumsum(self.weight)
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.hard = self.learner.response == "sign"
@@ -346,7 +344,8 @@ class SimilarityLearner:
         numbers = uniform_of_keys(seed, np.arange(1 + learner.n_anchors + TRIES * learner.n_partners, dtype=np.uint64))
         below = np.cumsum(heavy)
         anchors = np.append(int(heavy.argmax()), _drawn_by(below, numbers[2 : 1 + learner.n_anchors]))
-        partners = self._partners(v, drawn, numbers[1 + learner.n_anchors :])
+        some = _drawn_by(below, numbers[1 + learner.n_anchors :])
+        partners = [some[group][: learner.n_partners] for group in (v[some] < 0, v[some] > 0)]
         if not (len(partners[0]) and len(partners[1])):
             return [], 0.0
         rows = self.row_of[np.concatenate([anchors, *partners])]
@@ -363,18 +362,6 @@ class SimilarityLearner:
         best = np.argsort(-gain, kind="stable")[: learner.n_finalists]
         found = dict.fromkeys((int(rows[first[p]]), int(rows[second[p]])) for p in best if gain[p] > 0)
         return [Comparison(i, j, 0.0, self.hard) for i, j in found], float(gain[best[0]])
-
-    def _partners(self, v: Floats, drawn: NDArray[np.bool_], numbers: Floats) -> list[Rows]:
-        """Points of either group in proportion to their weight; the same numbers serve both groups, since -q would do as well as q."""
-        some = _drawn_by(self.weight_below, numbers)
-        some = some[drawn[some]]
-        found = []
-        for group in (v < 0, v > 0):
-            chosen = some[group[some]]
-            if len(chosen) < self.learner.n_partners:  # it is rare: draw from it alone
-                chosen = _drawn_by(np.cumsum(self.weight * (group & drawn)), numbers)
-            found.append(chosen[: self.learner.n_partners])
-        return found
 
     def _sample(self, direction: _Direction, number: float) -> tuple[Floats, Floats, Floats]:
         """Points to screen pairs on, by their coordinates, with v and h of each: all, or some drawn evenly along the sum of |v|."""
