@@ -9,14 +9,14 @@ from scipy.optimize import brentq
 from manyboost.loop import Threads
 from manyboost.maths.codes import separator_codes, separators
 from manyboost.maths.steps import separator_root
-from manyboost.rows import BLOCK, Decisions, scaled_at_classes, sides_and_costs
+from manyboost.rows import BLOCK, Decisions, Response, scaled_at_classes, sides_and_costs
 
-KINDS = ("votes", "some votes", "negative votes", "vectors", "one column")
+KINDS = ("votes", "some votes", "negative votes", "vectors", "one column", "numbers")
 
 
 def leaf_vectors(kind, rng, K):
     """What five leaves add, and the first column they add it to."""
-    if kind == "vectors":
+    if kind in ("vectors", "numbers"):
         return rng.integers(-2, 3, (5, K)).astype(float), 0
     if kind == "one column":
         return rng.standard_normal((5, 1)), int(rng.integers(K))
@@ -57,8 +57,11 @@ def test_decisions(n, coded, n_threads):
         for kind in ("votes", *rng.permutation(np.repeat(KINDS, 3)), "votes", "votes"):
             vectors, column = leaf_vectors(kind, rng, n_columns)
             leaf = rng.integers(0, 5, n).astype(np.int32)
-            decisions.add(vectors, leaf, column)
-            columns[:, column : column + vectors.shape[1]] += vectors[leaf]
+            response = Response(vectors, leaf)
+            if kind == "numbers":
+                response = Response(vectors[:1], np.zeros(n, np.int32), rng.uniform(-1, 1, n))
+            decisions.add(response, column)
+            columns[:, column : column + vectors.shape[1]] += response.at_rows()
             if rng.random() < 0.7:
                 assert decisions.error() == slow_error(columns, decoder, y, weight), kind
 
@@ -67,7 +70,7 @@ def test_leaves_that_do_not_fit_are_refused():
     with Threads.of(1) as threads:
         decisions = Decisions(np.zeros(3, np.intp), np.ones(3), 4, None, threads)
         with pytest.raises(ValueError, match="leaves of 3 numbers do not fit columns 2 to 3"):
-            decisions.add(np.ones((1, 3)), np.zeros(3, np.int32), 2)
+            decisions.add(Response(np.ones((1, 3)), np.zeros(3, np.int32)), 2)
 
 
 def test_factors_sides_and_costs():

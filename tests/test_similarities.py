@@ -150,7 +150,7 @@ def learner_of(X: Any, y: Any, **parameters: Any) -> SimilarityLearner:
     settings = clone(model_of()).set_params()
     settings._seed = 0
     found: Settings = settings._settings()
-    return SimilarityLearner(SimilarityRows.of(X, y, one, space), task, found, Threads(1, None))
+    return SimilarityLearner(SimilarityRows.of(X, y, np.arange(len(y)), one, space), task, found, Threads(1, None))
 
 
 # ---- what is proved, along real runs ---------------------------------------------------------------------------------------------------
@@ -295,6 +295,9 @@ def test_only_used_points_are_stored_and_rows_are_those_of_the_table() -> None:
     assert len(members.points) == len(set(members.first) | set(members.second) - {-1} | set()) - (-1 in members.first)
     assert_array_equal(members.points, X[members.row])
     assert_array_equal(members.label, y[members.row])
+    weight = np.arange(len(y)) % 3 > 0  # some rows are left out
+    some = model_of().fit(X, y, weight).forest_
+    assert_array_equal(some.points, X[some.row])
     shorter = members.first_rounds(3)
     assert shorter.n_rounds == 3
     assert len(shorter.points) <= 6
@@ -385,6 +388,7 @@ def test_odd_tables(learner: dict[str, Any]) -> None:
     model = check_usable(clone(make), np.ones((10, 2)), y_of_10)  # all points equal
     assert model.n_estimators_ == 0
     assert_allclose(model.predict_proba(np.ones((1, 2))), [[0.2, 0.5, 0.3]])
+    assert model.explain([1, 1]).why().comparisons == ()
     assert check_usable(clone(make), np.arange(10.0)[:, None], y_of_10).score(np.arange(10.0)[:, None], y_of_10) == 1  # one column
     constant = np.column_stack([X, np.zeros(len(X))])
     assert_allclose(
@@ -520,3 +524,35 @@ def test_forged_files_are_refused(harm: str, tmp_path: Any) -> None:
     with pytest.raises(ValueError, match=message):
         manyboost.save(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+# ---- the display -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_regions_show_decisions_pairs_and_mistakes() -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    from manyboost.plots import SimilarityRegionsDisplay
+
+    X, y = spirals(120)
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    model = model_of(n_estimators=30).fit(frame, y)
+    shown = (y + (np.arange(len(y)) == 3)) % 3  # one row that the model will be said to mistake
+    display = SimilarityRegionsDisplay.from_estimator(model, X, shown, grid=30, most_pairs=5)
+    assert display.decision.shape == (30, 30)
+    assert_array_equal(np.unique(display.decision), [0, 1, 2])
+    assert display.pairs.shape[1:] == (2, 2)
+    assert len(display.pairs) == 5
+    stored = {tuple(point) for point in model.forest_.points}
+    assert all(tuple(end) in stored for pair in display.pairs for end in pair)
+    assert display.strength[0] == 1.0
+    assert display.wrong.sum() >= 1
+    assert display.ax_.get_xlabel() == "east"
+    pyplot.close(display.figure_)
+    with pytest.raises(ValueError, match="regions can be drawn of two columns, and the model has 4"):
+        SimilarityRegionsDisplay.from_estimator(model_of(n_estimators=2).fit(*IRIS))
+    with pytest.raises(ValueError, match="X says where to draw"):
+        SimilarityRegionsDisplay.from_estimator(RebelClassifier(n_estimators=2).fit(X, y))

@@ -382,7 +382,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if not going_on:
             self._binning: Binning | None = self._learn_bins(numeric, weight, threads)
             self._space: Space | None = self._learn_space(numeric, labels, weight)
-        rows, labels, weight, order = self._in_order(numeric, labels, weight, settings, threads)
+        rows, labels, weight, order = self._in_order(numeric, labels, weight, used, settings, threads)
         keys = rows.keys if keys is None else keys[order]
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
@@ -419,7 +419,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return space_for(self.estimator, numeric, labels, weight, self._columns.n_categories)
 
     def _in_order(
-        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, settings: Settings, threads: Threads
+        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
     ) -> tuple[Rows, NDArray[np.intp], Floats, NDArray[np.intp]]:
         """Rows, labels, weights and where they stood, in an order that depends on what is in the rows alone.
 
@@ -427,7 +427,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """
         rows: Rows
         if self._space is not None:
-            rows = SimilarityRows.of(numeric, labels, self.estimator, self._space)
+            rows = SimilarityRows.of(numeric, labels, number, self.estimator, self._space)
         elif self._binning is None:
             rows = PlainRows.of(numeric, labels, self.estimator, self._columns.n_categories > 0)
         else:
@@ -454,7 +454,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             raise type(error)(f"X_val: {error}") from None
         labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
         weight = read_weights(numeric, weight_val, "sample_weight_val")
-        return Validation(*self._in_order(numeric, labels, weight, settings, threads)[:3]), task, rows
+        return Validation(*self._in_order(numeric, labels, weight, np.arange(len(labels)), settings, threads)[:3]), task, rows
 
     def _earlier(self) -> Boosted:
         history = {name: list(values) for name, values in self.history_.items()}
@@ -640,7 +640,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     def estimators_(self) -> list[Any]:
         check_is_fitted(self)
         if not isinstance(self.forest_, Committee):
-            raise AttributeError("estimators_ is there with estimator=...; our own trees are in forest_.")
+            raise AttributeError("estimators_ is there with a scikit-learn classifier as estimator; other members are in forest_.")
         return [member.fitted for member in self.forest_.members]
 
     @property

@@ -9,9 +9,9 @@
     f_i, the isolating similarity                    ``_isolator``, tau a quarter of the squared distance to the nearest row    5.2, 2
     steps 4 to 6                                     ``_of_the_paper``
 
-By default pairs are not sought by steps 4 to 6: heavy rows (anchors, drawn in proportion to |v|) are paired with random rows of the other
-group and compared by the Newton gain along q, ``(sum f v)^2 / sum f^2 h``, on rows drawn in proportion to |v|; the best few are compared by
-their loss on all rows. The guarantee stays: where no candidate lowers the loss by the bound of section 5, the hard isolator is taken, and
+By default pairs are not sought by steps 4 to 6: rows drawn in proportion to |v|, anchors and partners of the other group, are paired and
+compared by the Newton gain along q, ``(sum f v)^2 / sum f^2 h``, on rows drawn likewise; the best few are compared by their loss on
+all rows. The guarantee stays: where no candidate lowers the loss by the bound of section 5, the hard isolator is taken, and
 that whose product with v is largest is enough for the proof.
 """
 
@@ -48,7 +48,7 @@ from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 
 BLOCK = 4096  # rows whose sums are made together
-TRIES = 8  # draws for each partner wanted, of which some are of one group and some of the other
+TRIES = 4  # draws for each partner of either group
 HOMOGENEOUS = Comparison(-1, -1, 0.0, False)
 Rows = NDArray[np.intp]
 
@@ -82,7 +82,8 @@ class SimilarityRows:
     ----------
     Z : (c, n) coordinates; a row is a column here
     keys, labels, row : (n,) key, class and place in ``source`` of each row
-    source : the table as it came
+    source : the rows as they came
+    number : which row of the user's table each of them was
     """
 
     Z: Floats
@@ -90,15 +91,17 @@ class SimilarityRows:
     labels: NDArray[np.intp]
     row: NDArray[np.int64]
     source: Any
+    number: NDArray[np.int64]
     space: Space
     estimator: LocalizedSimilarity
 
     @classmethod
-    def of(cls, numeric: Any, labels: NDArray[np.intp], estimator: LocalizedSimilarity, space: Space) -> SimilarityRows:
-        return cls(space.coordinates(numeric), keys_of_numbers(numeric, labels), labels, np.arange(len(labels)), numeric, space, estimator)
+    def of(cls, numeric: Any, labels: NDArray[np.intp], number: Rows, estimator: LocalizedSimilarity, space: Space) -> SimilarityRows:
+        keys, places = keys_of_numbers(numeric, labels), np.arange(len(labels))
+        return cls(space.coordinates(numeric), keys, labels, places, numeric, number.astype(np.int64), space, estimator)
 
     def part(self, rows: Rows) -> SimilarityRows:
-        return replace(self, Z=np.ascontiguousarray(self.Z[:, rows]), keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
+        return replace(self, Z=np.take(self.Z, rows, axis=1), keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
 
     in_order = part
 
@@ -147,7 +150,7 @@ class SimilarityRows:
             members,
             points=np.concatenate([members.points, values]),
             label=np.append(members.label, self.labels[new]).astype(np.int32),
-            row=np.append(members.row, self.row[new]).astype(np.int64),
+            row=np.append(members.row, self.number[self.row[new]]).astype(np.int64),
         )
         _, vectors, column, round_ = zip(*grown, strict=True)
         return with_points.extended(comparisons, vectors, column, round_)  # type: ignore[no-any-return]
@@ -191,8 +194,6 @@ class SimilarityLearner:
         n = len(rows.row)
         self.row_of, self.point = rows.points
         self.n_points = len(self.row_of)
-        self.weight: Floats = np.bincount(self.point, task.weight, self.n_points).astype(np.float64)
-        self.weight_below = np.cumsum(self.weight)
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.hard = self.learner.response == "sign"
@@ -213,7 +214,8 @@ class SimilarityLearner:
         seed = seed_of(self.settings.seed, *of)
         direction = self._direction(problem.statistics.dense)
         best = self._best(direction, self._drawn(problem, seed), seed)
-        points = np.ascontiguousarray(self.Z[:, [row for row in (best.comparison.first, best.comparison.second) if row >= 0]])
+        named = [row for row in (best.comparison.first, best.comparison.second) if row >= 0]
+        points = np.take(self.Z, np.array(named, np.intp), axis=1)
         leaves = Leaves(direction.W, self.label, numbers=best.answer, near=best.near)
         return Grown(Compared(best.comparison, points, best.scale), self.leaf, leaves)
 
@@ -302,7 +304,7 @@ class SimilarityLearner:
 
     def _judged(self, direction: _Direction, comparisons: Sequence[Comparison]) -> list[_Candidate]:
         """Each comparison's answers to all rows, and the loss after the best step along them."""
-        used = np.unique([row for one in comparisons for row in (one.first, one.second) if row >= 0])
+        used = np.unique(np.array([row for one in comparisons for row in (one.first, one.second) if row >= 0], np.intp))
         distance = self._distances(used)
 
         def judge(one: Comparison) -> _Candidate | None:
@@ -328,7 +330,7 @@ class SimilarityLearner:
 
     def _distances(self, rows: Rows) -> Floats:
         """Squared distances (m, n) of some rows to all."""
-        n, points = len(self.point), np.ascontiguousarray(self.Z[:, rows])
+        n, points = len(self.point), np.take(self.Z, rows, axis=1)
         out = np.empty((len(rows), n))
         in_parts(self.threads, -(-n // BLOCK), lambda first, last: add_distances(
             self.Z, points, first * BLOCK, min(last * BLOCK, n), out
@@ -342,11 +344,12 @@ class SimilarityLearner:
         numbers = uniform_of_keys(seed, np.arange(1 + learner.n_anchors + TRIES * learner.n_partners, dtype=np.uint64))
         below = np.cumsum(heavy)
         anchors = np.append(int(heavy.argmax()), _drawn_by(below, numbers[2 : 1 + learner.n_anchors]))
-        partners = self._partners(v, drawn, numbers[1 + learner.n_anchors :])
+        some = _drawn_by(below, numbers[1 + learner.n_anchors :])
+        partners = [some[group][: learner.n_partners] for group in (v[some] < 0, v[some] > 0)]
         if not (len(partners[0]) and len(partners[1])):
             return [], 0.0
         rows = self.row_of[np.concatenate([anchors, *partners])]
-        points = np.ascontiguousarray(self.Z[:, rows])
+        points = np.take(self.Z, rows, axis=1)
         down, up = np.arange(len(partners[0])) + len(anchors), np.arange(len(partners[1])) + len(anchors) + len(partners[0])
         opposite = [up if v[point] < 0 else down for point in anchors]
         first = np.repeat(np.arange(len(anchors)), [len(some) for some in opposite])
@@ -360,35 +363,23 @@ class SimilarityLearner:
         found = dict.fromkeys((int(rows[first[p]]), int(rows[second[p]])) for p in best if gain[p] > 0)
         return [Comparison(i, j, 0.0, self.hard) for i, j in found], float(gain[best[0]])
 
-    def _partners(self, v: Floats, drawn: NDArray[np.bool_], numbers: Floats) -> list[Rows]:
-        """Points of either group in proportion to their weight; the same numbers serve both groups, since -q would do as well as q."""
-        some = _drawn_by(self.weight_below, numbers)
-        some = some[drawn[some]]
-        found = []
-        for group in (v < 0, v > 0):
-            chosen = some[group[some]]
-            if len(chosen) < self.learner.n_partners:  # it is rare: draw from it alone
-                chosen = _drawn_by(np.cumsum(self.weight * (group & drawn)), numbers)
-            found.append(chosen[: self.learner.n_partners])
-        return found
-
     def _sample(self, direction: _Direction, number: float) -> tuple[Floats, Floats, Floats]:
         """Points to screen pairs on, by their coordinates, with v and h of each: all, or some drawn evenly along the sum of |v|."""
         n, v, h = self.n_points, direction.v, direction.h
         wanted = -(-min(self.learner.n_screened, n) // LANES) * LANES
         if n <= self.learner.n_screened:
             padding = (0, wanted - n)
-            return np.pad(self.Z[:, self.row_of], ((0, 0), padding)), np.pad(v, padding), np.pad(h, padding)
+            return np.pad(np.take(self.Z, self.row_of, axis=1), ((0, 0), padding)), np.pad(v, padding), np.pad(h, padding)
         heavy = np.abs(v)
         below = np.cumsum(heavy)
         points = _drawn_by(below, (np.arange(wanted) + number) / wanted)
         share = below[-1] / wanted  # of the sum of |v| that each stands for
-        return self.Z[:, self.row_of[points]], np.sign(v[points]) * share, h[points] / heavy[points] * share
+        return np.take(self.Z, self.row_of[points], axis=1), np.sign(v[points]) * share, h[points] / heavy[points] * share
 
     def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
         """Procedure 5.2, steps 4 to 6: the isolated row against its nearest opposite rows, and whatever is near these left out."""
         opposite = direction.v * direction.v[point] < 0
-        Z, i = np.ascontiguousarray(self.Z[:, self.row_of]), int(self.row_of[point])
+        Z, i = np.take(self.Z, self.row_of, axis=1), int(self.row_of[point])
         to_first = squared_distances(Z, Z[:, [point]])[0]
         alive = opposite & drawn & (to_first > 0)
         found: list[_Candidate] = []
@@ -396,9 +387,7 @@ class SimilarityLearner:
             nearest = int(np.where(alive, to_first, np.inf).argmin())
             pair = Comparison(i, int(self.row_of[nearest]), 0.0, self.hard)
             found += self._judged(direction, [pair])
-            answer = Compared(pair._replace(hard=False), np.ascontiguousarray(Z[:, [point, nearest]]), float(to_first[nearest]) / 4).answer(
-                Z
-            )
+            answer = Compared(pair._replace(hard=False), np.take(Z, [point, nearest], axis=1), float(to_first[nearest]) / 4).answer(Z)
             alive &= answer > answer[nearest] / 2
             alive[nearest] = False
         return found

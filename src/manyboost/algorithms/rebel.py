@@ -84,17 +84,17 @@ class RebelClassifier(BoostingClassifier):
     stop_when_separated: bool | None = choice(None, None, True, False)
 
     @property
-    def says_numbers(self) -> bool:
+    def _of_numbers(self) -> bool:
         """Does the learner answer with a number for each row? Then the paper's setting is the default."""
         return bool(getattr(self.estimator, "says_numbers", False))
 
     @property
     def rounds_wanted(self) -> int:
-        return self.n_estimators or (ROUNDS_OF_NUMBERS if self.says_numbers else ROUNDS_OF_TREES)
+        return self.n_estimators or (ROUNDS_OF_NUMBERS if self._of_numbers else ROUNDS_OF_TREES)
 
     @property
     def shrinkage(self) -> float:
-        return self.learning_rate or (1.0 if self.says_numbers else 0.2)
+        return self.learning_rate or (1.0 if self._of_numbers else 0.2)
 
     def start(self, task: Task) -> Weights:
         W = np.repeat(task.weight[:, None] / 2, task.K, axis=1)
@@ -140,7 +140,7 @@ class RebelClassifier(BoostingClassifier):
         return W.updated(gain.scale_exponentially(W.values, task.y))
 
     def enough(self, task: Task, loss: float) -> str | None:
-        stops = self.says_numbers if self.stop_when_separated is None else self.stop_when_separated
+        stops = self._of_numbers if self.stop_when_separated is None else self.stop_when_separated
         separated = stops and loss < 1 / task.N
         return f"the loss {loss:.3g} is below 1/N, so no row is mistaken" if separated else None
 

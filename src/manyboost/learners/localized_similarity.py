@@ -31,8 +31,8 @@ class LocalizedSimilarity(BaseEstimator):
     response : {"real", "sign"}
         The similarity itself, scaled to [-1, 1], which gives smooth boundaries, or its sign, as in the paper's proofs.
     procedure : {"anchors", "paper"}
-        How a round finds its members. "anchors": pairs of heavy rows and random rows of the opposite group, compared by the Newton gain on
-        a sample of the rows, and the best few by their loss on all. "paper": procedure 5.2, the heaviest isolated row and, one after the
+        How a round finds its members. "anchors": random pairs of heavy rows of the two groups, compared by the Newton gain on a sample of
+        the rows, and the best few by their loss on all. "paper": procedure 5.2, the heaviest isolated row and, one after the
         other, its nearest opposite rows; slower.
     metric : {"auto", "standard", "within", "none"}
         How distances are measured: columns divided by their standard deviations; also decorrelated by the covariance within the classes;

@@ -136,7 +136,7 @@ class Similarities:
             some = slice(begin, begin + REPLAYED)
             used = np.unique(np.concatenate([self.first[some], self.second[some]]))
             used = used[used >= 0]
-            distance = squared_distances(rows, self.coordinates[:, used])
+            distance = squared_distances(rows, np.take(self.coordinates, used, axis=1))
             for t in range(begin, min(begin + REPLAYED, len(self))):
                 out = np.empty(rows.shape[1])
                 places = [int(np.searchsorted(used, one)) if one >= 0 else -1 for one in (self.first[t], self.second[t])]

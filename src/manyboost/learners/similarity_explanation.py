@@ -172,7 +172,9 @@ def explain_row(
     ]
     answers = np.array([float(answer[0]) for answer in members.answers(row)])
     width = members.vectors.shape[1]
-    votes = np.stack([f * a @ decoder[at : at + width] for f, a, at in zip(answers, members.vectors, members.column, strict=True)])
+    votes = np.zeros((len(members), len(classes)))
+    for t, (f, a, at) in enumerate(zip(answers, members.vectors, members.column, strict=True)):
+        votes[t] = f * a @ decoder[at : at + width]
     groups: dict[tuple[int, int], list[int]] = {}
     for t, pair in enumerate(zip(members.first.tolist(), members.second.tolist(), strict=True)):
         groups.setdefault(pair, []).append(t)
