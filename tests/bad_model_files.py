@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from manyboost.model_file import DIGEST, HEAD, MAGIC, VERSION
+from manyboost.model_file import DIGEST, HEAD, LAYOUTS, MAGIC
 from manyboost.model_schema import ARRAYS, write_manifest
+
+VERSION = 1  # of files of trees, which all of these are
 
 Manifest = dict[str, Any]
 Arrays = dict[str, Any]
@@ -198,7 +200,7 @@ def _bytes_by_hand(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "pickle behind the head", sign(data[: HEAD.size] + pickle.dumps(_Program()))
     yield "zip", sign(b"PK\x03\x04" + data[4:-DIGEST])
     yield "wrong magic", sign(b"\x89MBOOST\r" + data[8:-DIGEST])
-    for version in (0, VERSION + 1, 2**32 - 1):
+    for version in (0, max(LAYOUTS) + 1, 2**32 - 1):
         yield f"version {version}", sign(HEAD.pack(MAGIC, version, size) + data[HEAD.size : -DIGEST])
     for length in (0, 1, size - 1, size + 1, len(data), 2**24 + 1, 2**31, 2**32 - 1):
         yield f"manifest of {length}", sign(HEAD.pack(MAGIC, VERSION, length) + data[HEAD.size : -DIGEST])

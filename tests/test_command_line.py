@@ -109,9 +109,9 @@ def test_compare_on_one_set_with_a_limit_and_an_official_split(tmp_path: Path) -
         (("train", "flowers.csv", "-t", "spezies", "-o", "m.mb"), "has no column 'spezies'. Did you mean 'species'?"),
         (("train", "flowers.csv", "-t", "same", "-o", "m.mb"), "all 150 rows have the same label"),
         (("train", "flowers.csv", "-t", "species", "-a", "pibost", "-o", "m.mb"), "no algorithm 'pibost'; did you mean 'piboost'?"),
-        (("train", "flowers.csv", "-t", "species", "-o", "m.mb", "--set", "max_dept=3"), "did you mean 'max_depth'?"),
-        (("train", "flowers.csv", "-t", "species", "-o", "m.mb", "--set", "max_depth"), "must look like NAME=VALUE"),
-        (("train", "flowers.csv", "-t", "species", "-o", "m.mb", "--set", "max_depth=0"), "max_depth=0 is not allowed"),
+        (("train", "flowers.csv", "-t", "species", "-o", "m.mb", "--set", "n_estimator=3"), "did you mean 'n_estimators'?"),
+        (("train", "flowers.csv", "-t", "species", "-o", "m.mb", "--set", "n_estimators"), "must look like NAME=VALUE"),
+        (("train", "flowers.csv", "-t", "species", "-o", "m.mb", "--set", "n_estimators=0"), "n_estimators=0 is not allowed"),
         (("train", "nothere.csv", "-t", "y", "-o", "m.mb"), "There is no file nothere.csv"),
         (("compare", "nosuchset"), "There is no data set 'nosuchset'"),
         (("compare", "flowers.csv", "-t", "species", "-a", "rebbel"), "did you mean 'Rebel'?"),
@@ -136,7 +136,7 @@ def test_bad_requests_end_with_a_sentence_and_code_2(table: Path, arguments: tup
 def test_unreadable_files(table: Path) -> None:
     Path("noise.csv").write_bytes(b"\xff\xfe\x00" * 99)
     assert "cannot be read as CSV" in call("train", "noise.csv", "-t", "y", "-o", "m.mb").stderr
-    call("train", table, "-t", "species", "-o", "m.mb", *FAST)
+    call("train", table, "-t", "species", "-a", "samme", "-o", "m.mb", *FAST)
     Path("less.csv").write_text("colour\nred\n")
     lacking = call("predict", "m.mb", "less.csv")
     assert lacking.exit_code == 2
@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_written(table: Path) -> None:
     done = call("compare", "iris", "-a", "RandomForest", "-o", "out")
     assert done.exit_code == 1
     assert "cannot be written" in done.stderr
-    saved = call("train", table, "-t", "species", "-o", "no/such/folder/m.mb", *FAST)
+    saved = call("train", table, "-t", "species", "-a", "samme", "-o", "no/such/folder/m.mb", *FAST)
     assert saved.exit_code == 1
     assert saved.stderr.splitlines()[-1].startswith("Error: ")
 

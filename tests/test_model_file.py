@@ -374,7 +374,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 def test_what_the_messages_say(files: dict[str, bytes], tmp_path: Path) -> None:
     data, path = files["samme"], tmp_path / "model"
     assert "pickled models are programs" in refused(pickle.dumps([1, 2, 3] * 20), path)
-    assert "reads up to 2; update ManyBoost" in refused(sign(data[:8] + b"\x07\0\0\0" + data[12:-32]), path)
+    assert "reads up to 3; update ManyBoost" in refused(sign(data[:8] + b"\x07\0\0\0" + data[12:-32]), path)
     assert "damaged" in refused(data[:-1] + bytes([data[-1] ^ 1]), path)
     manifest, arrays = take_apart(data)
     manifest["parameters"]["learning_rate"] = 5.0

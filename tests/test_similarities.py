@@ -483,8 +483,6 @@ def test_explanations_add_up_and_name_training_rows() -> None:
         explanation.why("first", "first")
     with pytest.raises(ValueError, match="explain takes one row, not 2"):
         model.explain(X[:2])
-    with pytest.raises(TypeError, match="this model has none"):
-        manyboost.SAMMEClassifier(n_estimators=2).fit(X, y).explain(X[0])
 
 
 def test_files_and_pickles(tmp_path: Any) -> None:

@@ -90,9 +90,9 @@ class TreeExplanation:
 
     @property
     def runner_up(self) -> Any:
-        """The most probable class that was not decided for."""
-        others = np.where(self.classes == self.predicted, -np.inf, self.probability)
-        return self.classes[int(np.argmax(others))]
+        """The most probable class that was not decided for; of equals, that of the highest score."""
+        order = np.lexsort((self.scores, self.probability))[::-1]
+        return self.classes[order[self.classes[order] != self.predicted][0]]
 
     def why(self, this: Any = None, other: Any = None) -> Contrast:
         """Why one class (by default the predicted one) and not another (by default the most probable of the rest)."""

@@ -583,10 +583,10 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from manyboost import RebelClassifier
+        >>> from manyboost import AdaBoostMHClassifier, RebelClassifier
         >>> from manyboost.learners import LocalizedSimilarity
         >>> X, y = load_iris(return_X_y=True)
-        >>> print(RebelClassifier(random_state=0).fit(X, y).explain(X[100]))
+        >>> print(AdaBoostMHClassifier(random_state=0).fit(X, y).explain(X[100]))
         Predicted: 2 (probability ...).
         2 and not 1: the scores of the trees differ by ...
         >>> print(RebelClassifier(estimator=LocalizedSimilarity(), random_state=0).fit(X, y).explain(X[100]))
