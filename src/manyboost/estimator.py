@@ -555,8 +555,8 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 "explain shows the training examples that a row is compared with, and this model has none; "
                 "fit RebelClassifier(estimator=LocalizedSimilarity())."
             )
-        if np.ndim(X) == 1 and not hasattr(X, "columns"):
-            X = np.asarray(X)[None]
+        if np.ndim(X) == 1:
+            X = X.to_frame().T if hasattr(X, "to_frame") else np.asarray(X)[None]  # a row of a frame knows the columns' names
         numeric = self._read(X)
         if numeric.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {numeric.shape[0]}; give X[[i]] for row i.")
