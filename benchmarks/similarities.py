@@ -221,11 +221,17 @@ def table(frame: pd.DataFrame, floats: str = "%.2f") -> str:
     return "\n".join([head, *body])
 
 
+def in_common(found: pd.DataFrame) -> pd.DataFrame:
+    """Of each set only the splits that all models which were tried on it have seen."""
+    n_models = found.groupby("set")["model"].transform("nunique")
+    return found[found.groupby(["set", "split"])["model"].transform("nunique") == n_models]
+
+
 def report() -> None:
     for name, title in (("errors", "Test error, %"), ("responses", "Test error of similarities, %")):
         path = HERE / f"similarities_{name}.csv"
         if path.exists():
-            found = pd.read_csv(path)
+            found = in_common(pd.read_csv(path))
             for value, heading, floats in (("error", title, "%.2f"), ("seconds", "CPU seconds", "%.1f")):
                 wide = found.pivot_table(index="model", columns="set", values=value, sort=False)
                 if value == "error":

@@ -352,6 +352,7 @@ def test_mixed_tables() -> None:
     y = np.array(["u", "v", "w", "x"] * 10)
     model = model_of().fit(frame, y)
     assert model.score(frame, y) == 1.0
+    assert_array_equal(model.explain(frame.iloc[1]).scores, model.explain(frame.iloc[[1]]).scores)
     values = model.explain(frame.iloc[[1]]).comparisons[-1].first.values
     assert isinstance(values[1], str)
     assert isinstance(values[2], bool)

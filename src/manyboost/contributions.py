@@ -141,8 +141,8 @@ class BlendExplanation:
 
 def one_row(X: Any) -> Any:
     """A table of one row, from such a table or from its values."""
-    if np.ndim(X) == 1 and not hasattr(X, "columns"):
-        X = np.asarray(X)[None]
+    if np.ndim(X) == 1:
+        X = X.to_frame().T if hasattr(X, "to_frame") else np.asarray(X)[None]  # a row of a frame knows the columns' names
     if X.shape[0] != 1:
         raise ValueError(f"explain takes one row, not {X.shape[0]}; give X[[i]] for row i.")
     return X

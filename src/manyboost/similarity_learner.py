@@ -6,7 +6,7 @@
     v, the first eigenvector of U' U                 v = U' q with q that of the K x K matrix U U'                                   (8)
     b_n = sign(v_n)                                  ``v < 0`` and ``v > 0``, the two groups; either of v and -v will do
     f_1, the homogeneous stump                       HOMOGENEOUS                                                      5.2, steps 0 and 3
-    f_i, the isolating similarity                    ``_isolator``, tau a quarter of the squared distance to the nearest row    5.2, 2
+    f_i, the isolating similarity                    ``isolator``, tau a quarter of the squared distance to the nearest row    5.2, 2
     steps 4 to 6                                     ``_of_the_paper``
 
 By default pairs are not sought by steps 4 to 6: rows drawn in proportion to |v|, anchors and partners of the other group, are paired and
@@ -267,22 +267,21 @@ class SimilarityLearner:
         before = float(direction.totals.sum())
         candidates = [self._homogeneous(direction)]
         point = self._isolated_point(direction, drawn)
-        isolated = int(self.row_of[point])
-        if self.n_points > 1:
-            if self.learner.mode == "one-point":
-                candidates += self._judged(direction, self._isolators([isolated], self.hard))
-            elif self.learner.procedure == "paper":
-                candidates += self._judged(direction, self._isolators([isolated], self.hard))
-                candidates += self._of_the_paper(direction, point, drawn)
-            else:
-                pairs, gain = self._screened_pairs(direction, drawn, seed)
-                v, h = direction.v, direction.h
-                worth_it = (2 * v[point] - v.sum()) ** 2 > gain / 2 * h.sum()  # by the Newton gain of its hard form
-                candidates += self._judged(direction, [*self._isolators([isolated], self.hard), *pairs] if worth_it else pairs)
+        isolator = Comparison(int(self.row_of[point]), -1, np.nan, self.hard)  # its tau follows from the distances
+        if self.learner.mode == "one-point":
+            candidates += self._judged(direction, [isolator])
+        elif self.learner.procedure == "paper":
+            candidates += self._judged(direction, [isolator])
+            candidates += self._of_the_paper(direction, point, drawn)
+        else:
+            pairs, gain = self._screened_pairs(direction, drawn, seed)
+            v, h = direction.v, direction.h
+            worth_it = (2 * v[point] - v.sum()) ** 2 > gain / 2 * h.sum()  # by the Newton gain of its hard form
+            candidates += self._judged(direction, [isolator, *pairs] if worth_it else pairs)
         best = min(candidates, key=lambda one: one.loss)
         proved = 1.0 - 2.0 / (direction.W.shape[1] * self.n_points**2)
-        if best.loss > proved * before and self.n_points > 1 and not self.hard:
-            best = min([best, *self._judged(direction, self._isolators([isolated], True))], key=lambda one: one.loss)
+        if best.loss > proved * before:
+            best = min([best, *self._judged(direction, [isolator._replace(hard=True)])], key=lambda one: one.loss)
         return best
 
     def _homogeneous(self, direction: _Direction) -> _Candidate:
@@ -298,9 +297,6 @@ class SimilarityLearner:
         else:
             worth = np.abs(2 * direction.v - direction.v.sum())
         return int(np.where(drawn, worth, -np.inf).argmax())
-
-    def _isolators(self, rows: Sequence[int], hard: bool) -> list[Comparison]:
-        return [Comparison(row, -1, np.nan, hard) for row in rows]  # their tau follows from the distances
 
     def _judged(self, direction: _Direction, comparisons: Sequence[Comparison]) -> list[_Candidate]:
         """Each comparison's answers to all rows, and the loss after the best step along them."""
