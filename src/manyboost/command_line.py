@@ -293,11 +293,11 @@ def _read_parameters(kind: type, given: list[str]) -> dict[str, Any]:
 
 
 def _limited(contestant: Contestant, seconds: float) -> Contestant:
-    """The contestant whose fits end after so many seconds, if it can be told so."""
+    """The contestant whose fits end after so many seconds, if it is one of ours."""
 
     def make(data: datasets.DataSet, seed: int) -> Any:
         model = contestant.make(data, seed)
-        return model.set_params(callbacks=[TimeLimit(seconds)]) if "callbacks" in model.get_params() else model
+        return model.set_params(callbacks=[TimeLimit(seconds)]) if type(model) in ALGORITHMS.values() else model
 
     return Contestant(contestant.name, make)
 
