@@ -11,13 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 from typer.testing import CliRunner
 
 import manyboost
 from manyboost.algorithms import ALGORITHMS
-from manyboost.command_line import app
-from manyboost.evaluation import protocols
+from manyboost.command_line import _limited, app
+from manyboost.evaluation import load, protocols
+from manyboost.evaluation.contestants import Contestant
 from manyboost.evaluation.journal import Journal, JournalNotWritten
+from manyboost.evaluation.protocols import TimeLimit
 
 FAST = ["--set", "n_estimators=5", "--set", "calibrate=False"]
 
@@ -87,6 +90,16 @@ def test_compare_ranks_judges_and_reports(table: Path) -> None:
     assert len(rows) == 8
     assert rows["error"].lt(0.2).all()
     assert "RandomForest" in Path("out/report.html").read_text(encoding="utf-8")
+
+
+def test_a_time_limit_is_for_ours_alone() -> None:
+    class Peer(DummyClassifier):  # type: ignore[misc]
+        def __init__(self, callbacks: Any = None) -> None:
+            super().__init__()
+            self.callbacks = callbacks
+
+    for estimator, limited in ((Peer(), None), (manyboost.GambleClassifier(), [TimeLimit(3.0)])):
+        assert _limited(Contestant.of("one", estimator), 3.0).make(load("iris"), 0).callbacks == limited
 
 
 def test_compare_on_one_set_with_a_limit_and_an_official_split(tmp_path: Path) -> None:

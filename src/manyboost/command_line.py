@@ -293,10 +293,12 @@ def _read_parameters(kind: type, given: list[str]) -> dict[str, Any]:
 
 
 def _limited(contestant: Contestant, seconds: float) -> Contestant:
-    """The contestant whose fits end after so many seconds, if it can be told so."""
+    """The contestant whose fits end after so many seconds, if it is one of ours."""
 
     def make(data: datasets.DataSet, seed: int) -> Any:
         model = contestant.make(data, seed)
+        if type(model) not in CLASSIFIERS.values():  # callbacks of another library are of another kind
+            return model
         ways = {"time_limit": max(seconds, SHORTEST_FIT), "callbacks": [TimeLimit(seconds)]}
         return model.set_params(**{name: way for name, way in ways.items() if name in model.get_params()})
 
