@@ -43,6 +43,7 @@ from manyboost import (
     CWBoostClassifier,
     OneVsAllClassifier,
     RebelClassifier,
+    SAMMEClassifier,
 )
 from manyboost.learners import LocalizedSimilarity
 
@@ -60,6 +61,10 @@ def trees(kind: Callable[..., Any], **parameters: Any) -> Any:
     return kind(calibrate=False, random_state=0, **parameters)
 
 
+def stumps(kind: Callable[..., Any], **parameters: Any) -> Any:
+    return trees(kind, n_estimators=200, max_depth=1, max_leaf_nodes=None, splitter="best", **parameters)
+
+
 BOOSTED: dict[str, Callable[[], Any]] = {
     "REBEL, similarities": similarities,
     "REBEL, one point only": lambda: similarities({"n_estimators": 2000}, mode="one-point"),
@@ -70,6 +75,15 @@ BOOSTED: dict[str, Callable[[], Any]] = {
     "CW-Boost": lambda: trees(CWBoostClassifier),
     "AOSO-LogitBoost": lambda: trees(AOSOLogitBoostClassifier),
 }
+STUMPS: dict[str, Callable[[], Any]] = {  # 200 of them, as the paper's rivals have
+    "OVA AdaBoost, stumps": lambda: OneVsAllClassifier(estimator=SAMMEClassifier(max_depth=1, n_estimators=200), random_state=0),
+    "AdaBoost.MH, stumps": lambda: stumps(AdaBoostMHClassifier, leaves="vote", learning_rate=1.0),
+    "AdaBoost.ECC, stumps": lambda: stumps(AdaBoostECCClassifier, learning_rate=1.0),
+    "CW-Boost, stumps": lambda: stumps(CWBoostClassifier),
+    "AOSO-LogitBoost, stumps": lambda: stumps(AOSOLogitBoostClassifier),
+    "REBEL, stumps": lambda: stumps(RebelClassifier, leaves="shared", learning_rate=1.0),
+}
+BOOSTED |= STUMPS
 RESPONSES: dict[str, Callable[[], Any]] = {
     "default": similarities,
     "standard metric": lambda: similarities(metric="standard"),

@@ -94,7 +94,7 @@ def learn_space(
     p = X.shape[1]
     exponent, centre, scale = np.zeros(p, np.int32), np.zeros(p), np.zeros(p)
     shares: list[Floats] = []
-    relevance = np.ones(p)
+    relevance, learns = np.zeros(p), isinstance(feature_weights, str)
     for at in range(p):
         values = np.asarray(X[:, [at]].toarray()[:, 0] if sparse.issparse(X) else X[:, at], np.float64)
         known = ~np.isnan(values)
@@ -105,7 +105,8 @@ def learn_space(
             shares.append(share)
             spread = 1.0 - (share**2).sum()  # how often two rows differ
             scale[at] = 0.0 if spread <= 1e-12 else 1.0 if metric == "none" else 1.0 / np.sqrt(spread)
-            relevance[at] = _relevance((values[:, None] == np.arange(n_categories[at])).astype(np.float64), w, classes)
+            if learns:
+                relevance[at] = _relevance((values[:, None] == np.arange(n_categories[at])).astype(np.float64), w, classes)
             continue
         if not len(values) or values.min() == values.max():
             continue
@@ -115,14 +116,17 @@ def learn_space(
         deviation = np.sqrt((w * (small - centre[at]) ** 2).sum() / total)
         if deviation > 0:
             scale[at] = 1.0 if metric == "none" else 1.0 / deviation
-            relevance[at] = _relevance(small[:, None], w, classes)
+            if learns:
+                relevance[at] = _relevance(small[:, None], w, classes)
     numeric = (n_categories == 0) & (scale > 0)
     if metric == "none" and numeric.any():  # columns keep their proportions; one power of two for all keeps their squares finite
         unit = int(exponent[numeric].max())
         scale[numeric] = np.ldexp(scale[numeric], exponent[numeric] - unit)
         scale[n_categories > 0] = np.ldexp(scale[n_categories > 0], -unit)
     if feature_weights is not None:
-        factors = relevance if isinstance(feature_weights, str) else np.asarray(feature_weights, np.float64)
+        factors = relevance if learns else np.asarray(feature_weights, np.float64)
+        if learns and not factors.any():  # no column is relevant, so that none is more so than others
+            factors = np.ones(p)
         if factors.shape != (p,) or not (np.isfinite(factors) & (factors >= 0)).all() or not factors.any():
             raise ValueError(
                 f"feature_weights must be one finite factor of at least 0 for each of the {p} columns, not all of them 0; "
