@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 
 from manyboost import AdaBoostMHClassifier, LinearMulticlassSVC, MulticlassSVC, RebelClassifier, SAMMEClassifier
+from manyboost.checks import threads_for_small_tables
 from manyboost.learners import C45Tree, LocalizedSimilarity
 
 
@@ -20,6 +21,9 @@ def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> No
         model = kind(n_estimators=2, random_state=0, **parameters).fit(X, y)
         model.predict_proba(X)
         list(model.staged_predict(X))
+        model.contributions(X)
+    with threads_for_small_tables():
+        kind(n_estimators=2, random_state=0, n_jobs=2, calibrate=False).fit(X, y)
 
 
 def fit_a_tree() -> None:
