@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.tree import DecisionTreeClassifier
@@ -115,3 +115,47 @@ def test_beside_imbalanced_learn() -> None:
     found = [balanced_accuracy_score(Y[1::2], model.predict(X[1::2])) for model in (ours, theirs)]
     print(f"balanced accuracy: RUSBoost {found[0]:.3f}, imbalanced-learn's {found[1]:.3f}")
     assert found[0] > found[1] - 0.05
+
+
+class OnlyAFew(BaseEstimator):
+    """A sampler of the simplest kind: so many rows of each class, and one more that it made up."""
+
+    def __init__(self, n=8, random_state=None):
+        self.n, self.random_state = n, random_state
+
+    def fit_resample(self, rows, labels):
+        rng = np.random.default_rng(self.random_state)
+        chosen = np.concatenate([rng.choice(np.flatnonzero(labels == k), self.n) for k in np.unique(labels)])
+        between = [rows[labels == k][:2].mean(axis=0) for k in np.unique(labels)]
+        return np.concatenate([rows[chosen], between]), np.append(labels[chosen], np.unique(labels))
+
+
+@pytest.mark.parametrize("algorithm", [RUSBoostClassifier, SMOTEBoostClassifier, SAMMEClassifier])
+def test_a_sampler_of_ones_own(algorithm: Any) -> None:
+    shape = {"n_estimators": 6, "max_depth": 3, "random_state": 0, "calibrate": False}
+    model = algorithm(sampling=OnlyAFew(), **shape).fit(X, Y)
+    assert int(model.forest_.nodes["cover"].max()) == 9 * len(np.unique(Y))
+    assert model.score(X, Y) > 0.5
+    order = np.random.default_rng(0).permutation(len(Y))
+    assert_array_equal(model.predict_proba(X), algorithm(sampling=OnlyAFew(), **shape).fit(X[order], Y[order]).predict_proba(X))
+    other = algorithm(sampling=OnlyAFew(), **{**shape, "random_state": 1}).fit(X, Y)
+    assert (model.predict_proba(X) != other.predict_proba(X)).any()
+
+
+def test_samplers_that_cannot_be() -> None:
+    with pytest.raises(ValueError, match="could not resample the rows"):
+        RUSBoostClassifier(sampling=OnlyAFew(n=-1), n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match="for our own trees"):
+        RUSBoostClassifier(sampling=OnlyAFew(), estimator=DecisionTreeClassifier(), n_estimators=2).fit(X, Y)
+    with pytest.raises((ValueError, TypeError), match="a sampler with fit_resample"):
+        RUSBoostClassifier(sampling=OnlyAFew).fit(X, Y)
+    with pytest.raises(ValueError, match="a sampler with fit_resample"):
+        RUSBoostClassifier(sampling="over").fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["over_sampling.SMOTE", "under_sampling.RandomUnderSampler", "combine.SMOTEENN"])
+def test_samplers_of_imbalanced_learn(name: str) -> None:
+    module, kind = name.split(".")
+    sampler = getattr(pytest.importorskip(f"imblearn.{module}"), kind)()
+    model = SMOTEBoostClassifier(sampling=sampler, n_estimators=10, random_state=0, calibrate=False).fit(X[::2], Y[::2])
+    assert balanced_accuracy_score(Y[1::2], model.predict(X[1::2])) > 0.6

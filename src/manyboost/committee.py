@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
+from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_numbers
 from manyboost.rows import Response, mixed
@@ -183,6 +184,8 @@ class ClassifierLearner:
         self.rows, self.task, self.settings, self.threads = rows, task, settings, threads
         self.pool: Pool | None = None
         self.X = rows.X
+        if is_sampler(settings.sampling):
+            raise ValueError(f"sampling={settings.sampling!r} is for our own trees; with another learner use one of the named ways.")
         if settings.sampling == "smote":
             self.pool = made_up_rows(rows.X, rows.keys, task, rows.categorical, settings.seed)
             self.X = self.pool.with_rows(rows.X)

@@ -41,6 +41,7 @@ from manyboost.parameters import (
     is_number_of_jobs,
     is_random_state,
     number,
+    way_of_sampling,
 )
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
@@ -76,10 +77,11 @@ max_bins : int
 subsample : float
     Share of the rows that each tree is grown on. Steps and weights always use all rows. A tree that is then of no use is drawn again, ten
     times at most.
-sampling : {"uniform", "weight", "under", "smote"}
+sampling : {"uniform", "weight", "under", "smote"} or a sampler of imbalanced-learn
     Draw the rows of a tree evenly without replacement, equal rows together, or with replacement in proportion to their weights. For classes
     of very different sizes: draw from all classes as much as the smallest has ("under", as in RUSBoost), or show beside the rows new ones
-    between neighbours of the smaller classes ("smote"). Steps and weights use the rows themselves, and all of them.
+    between neighbours of the smaller classes ("smote"). A sampler with ``fit_resample`` makes the rows itself, and a row it makes counts
+    like the nearest of its class; for our own trees. Steps and weights use the rows themselves, and all of them.
 prune : {None, "merge", "cost_complexity"}
     Merge leaves that vote for the same label, or prune by five-fold cross-validation. For trees whose leaves vote for a label.
 categorical_features : "from_dtype", None, or array-like
@@ -176,7 +178,7 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     splitter: str = choice("best", "best", "random")
     max_bins: int = integer(MAX_BINS, low=2, high=MAX_BINS)
     subsample: float = number(1.0, low=0, high=1, open_low=True)
-    sampling: str = choice("uniform", "uniform", "weight", "under", "smote")
+    sampling: Any = way_of_sampling("uniform")
     prune: str | None = choice(None, None, "merge", "cost_complexity")
     categorical_features: Any = checked(
         "from_dtype", "'from_dtype', None, a mask, or a list of column numbers or names", is_choice_of_columns

@@ -49,7 +49,7 @@ class Settings:
     learning_rate: float
     limits: GrowthLimits
     subsample: float
-    sampling: str
+    sampling: Any  # a name, or a sampler with fit_resample
     prune: str | None
     seed: int
     n_iter_no_change: int

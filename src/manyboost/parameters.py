@@ -91,6 +91,20 @@ def checked(default: Any, wanted: str, fine: Callable[[Any], bool]) -> Any:
     return _parameter(default, lambda value: None if fine(value) else wanted)
 
 
+def way_of_sampling(default: str) -> Any:
+    """How the rows of a member are drawn: by name, or by a sampler of imbalanced-learn."""
+    names = ("uniform", "weight", "under", "smote")
+
+    def fine(value: Any) -> bool:
+        return value in names if isinstance(value, str) else is_sampler(value)
+
+    return checked(default, f"one of {', '.join(map(repr, names))}, or a sampler with fit_resample", fine)
+
+
+def is_sampler(value: Any) -> bool:
+    return hasattr(value, "fit_resample") and hasattr(value, "get_params") and not isinstance(value, type)
+
+
 def is_choice_of_columns(value: Any) -> bool:
     return value is None or isinstance(value, (list, tuple, np.ndarray)) or (isinstance(value, str) and value == "from_dtype")
 

@@ -41,6 +41,7 @@ from manyboost.learners.similarity_space import Space
 from manyboost.loop import Grown, GrownMember, Settings, Threads, counted_rows
 from manyboost.maths.number_steps import binned_steps
 from manyboost.maths.steps import NO_EDGE
+from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_content, keys_of_numbers
 from manyboost.rows import Response, in_parts, own_entries
@@ -189,8 +190,10 @@ class SimilarityLearner:
     def __init__(self, rows: SimilarityRows, task: Task, settings: Settings, threads: Threads):
         self.rows, self.task, self.settings, self.threads = rows, task, settings, threads
         self.learner, self.Z = rows.estimator, rows.Z
-        if settings.sampling == "smote":
-            raise ValueError("sampling='smote' makes rows up, and a similarity compares with training rows only; use another sampling.")
+        if settings.sampling == "smote" or is_sampler(settings.sampling):
+            raise ValueError(
+                f"sampling={settings.sampling!r} makes rows up, and a similarity compares with training rows only; use another sampling."
+            )
         n = len(rows.row)
         self.row_of, self.point = rows.points
         self.n_points = len(self.row_of)

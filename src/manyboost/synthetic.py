@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from manyboost.protocol import Floats, Task
@@ -34,15 +35,24 @@ class Pool:
     parent : (m,) the row that each was made from, whose class and statistics it has
     share : of the pool that a round is shown
     copies : (m,) how many rows are equal to the parent: a made-up row weighs as much as all of them
+    group : (m,) number of the draw that each belongs to, where a round is shown one draw as a whole and nothing beside it; or None
     """
 
     X: Any
     parent: NDArray[np.intp]
     share: float
     copies: Floats
+    group: NDArray[np.intp] | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Do these rows stand in place of the others?"""
+        return self.group is not None
 
     def drawn(self, seed: int) -> NDArray[np.intp]:
         """The numbers of the rows of a round."""
+        if self.group is not None:
+            return np.flatnonzero(self.group == seed % POOL)
         keys = np.arange(len(self.parent), dtype=np.uint64)
         return np.flatnonzero(uniform_of_keys(seed, keys) < self.share)
 
@@ -87,6 +97,33 @@ def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDAr
         copies.append(n_equal[start].astype(np.float64))
     made = np.concatenate(rows)
     return Pool(sparse.csr_array(made) if sparse.issparse(X) else made, np.concatenate(parents), 1 / POOL, np.concatenate(copies))
+
+
+def resampled_rows(sampler: Any, X: Any, task: Task, seed: int) -> Pool:
+    """What a sampler of imbalanced-learn makes of the rows, in ``POOL`` draws.
+
+    A row that it made has the statistics of the nearest of its class.
+    """
+    dense = X.toarray() if sparse.issparse(X) else np.asarray(X, np.float64)
+    rows, parents, groups = [], [], []
+    for draw in range(POOL):
+        chances = {name: seed_of(seed, draw) % 2**31 for name in sampler.get_params() if name == "random_state"}
+        try:
+            made, labels = clone(sampler).set_params(**chances).fit_resample(dense, task.y)
+        except ValueError as error:
+            raise ValueError(f"sampling={sampler!r} could not resample the rows: {error}") from error
+        parent = np.empty(len(labels), np.intp)
+        for k in np.unique(labels):
+            members, of_class = np.flatnonzero(task.y == k), np.flatnonzero(labels == k)
+            comparable = _comparable(np.concatenate([dense[members], made[of_class]]))
+            nearest = NearestNeighbors(n_neighbors=1).fit(comparable[: len(members)])
+            parent[of_class] = members[nearest.kneighbors(comparable[len(members) :], return_distance=False)[:, 0]]
+        rows.append(made)
+        parents.append(parent)
+        groups.append(np.full(len(labels), draw, np.intp))
+    everything = np.concatenate(rows)
+    stored = sparse.csr_array(everything) if sparse.issparse(X) else everything
+    return Pool(stored, np.concatenate(parents), 1.0, np.ones(len(everything)), np.concatenate(groups))
 
 
 def _comparable(rows: NDArray[np.float64]) -> NDArray[np.float64]:

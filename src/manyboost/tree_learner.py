@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
+from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import Response
-from manyboost.synthetic import Pool, made_up_rows
+from manyboost.synthetic import Pool, made_up_rows, resampled_rows
 from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import Grower, Tree
@@ -34,7 +35,8 @@ class BinnedRows:
     @classmethod
     def of(cls, numeric: Any, labels: NDArray[np.intp], binning: Binning, settings: Settings, threads: Threads) -> BinnedRows:
         table = apply_bins(numeric, binning, settings.limits.layout, threads.map)
-        return cls(table, row_keys(table, labels), binning, numeric if settings.sampling == "smote" else None)
+        makes_rows = settings.sampling == "smote" or is_sampler(settings.sampling)
+        return cls(table, row_keys(table, labels), binning, numeric if makes_rows else None)
 
     def part(self, rows: NDArray[np.intp]) -> BinnedRows:
         return BinnedRows(take_rows(self.table, rows), self.keys[rows], self.binning, None if self.numeric is None else self.numeric[rows])
@@ -69,7 +71,10 @@ class TreeLearner:
         self.table, self.keys, self.task, self.settings, self.threads = rows.table, rows.keys, task, settings, threads
         self.pool: Pool | None = None
         if rows.numeric is not None:
-            self.pool = made_up_rows(rows.numeric, rows.keys, task, rows.binning.n_categories > 0, settings.seed)
+            if is_sampler(settings.sampling):
+                self.pool = resampled_rows(settings.sampling, rows.numeric, task, settings.seed)
+            else:
+                self.pool = made_up_rows(rows.numeric, rows.keys, task, rows.binning.n_categories > 0, settings.seed)
             everything = self.pool.with_rows(rows.numeric)
             self.table = share_columns(apply_bins(everything, rows.binning, settings.limits.layout, threads.map))
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
@@ -112,8 +117,9 @@ class TreeLearner:
         elif settings.sampling == "under":
             rows = draw_evenly(self.keys, self.task.y, settings.subsample, seed)
         elif self.pool is not None:
-            rows = np.concatenate([draw_uniformly(self.keys, settings.subsample, seed), len(self.keys) + self.pool.drawn(seed)])
-            rows, statistics = rows.astype(np.int32), self.pool.statistics(statistics)
+            beside = np.empty(0, np.int32) if self.pool.alone else draw_uniformly(self.keys, settings.subsample, seed)
+            rows = np.concatenate([beside, len(self.keys) + self.pool.drawn(seed)]).astype(np.int32)
+            statistics = self.pool.statistics(statistics)
         tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
         if settings.prune is not None:
             if not problem.criterion.of_labels:

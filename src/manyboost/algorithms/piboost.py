@@ -34,7 +34,7 @@ from manyboost.maths.codes import Masks, separator_codes, separators, without_co
 from manyboost.maths.links import couple_separators, normalised_sigmoid, separator_logit, softmax
 from manyboost.maths.steps import NO_EDGE, separator_root
 from manyboost.maths.weights import Weights
-from manyboost.parameters import checked, choice, count_or_fraction, integer, number
+from manyboost.parameters import checked, choice, count_or_fraction, integer, number, way_of_sampling
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import sides_and_costs
 from manyboost.trees.criteria import GINI_CRITERION
@@ -87,7 +87,7 @@ class PIBoostClassifier(BoostingClassifier):
     n_estimators: int = integer(60, low=1)
     min_samples_split: int | float = count_or_fraction(0.02, low=2)
     subsample: float = number(0.3, low=0, high=1, open_low=True)
-    sampling: str = choice("weight", "uniform", "weight", "under", "smote")
+    sampling: Any = way_of_sampling("weight")
     prune: str | None = choice("merge", None, "merge", "cost_complexity")
 
     def masks(self, K: int) -> Masks:

@@ -11,9 +11,10 @@ The booster is asked all questions; what is drawn is the learner's affair (see `
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from manyboost.algorithms.sampled import SampledBooster
-from manyboost.parameters import choice
+from manyboost.parameters import way_of_sampling
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,4 +39,4 @@ class RUSBoostClassifier(SampledBooster):
     True
     """
 
-    sampling: str = choice("under", "uniform", "weight", "under", "smote")
+    sampling: Any = way_of_sampling("under")

@@ -12,9 +12,10 @@ The booster is asked all questions; what is drawn is the learner's affair (see `
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from manyboost.algorithms.sampled import SampledBooster
-from manyboost.parameters import choice
+from manyboost.parameters import way_of_sampling
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,4 +40,4 @@ class SMOTEBoostClassifier(SampledBooster):
     True
     """
 
-    sampling: str = choice("smote", "uniform", "weight", "under", "smote")
+    sampling: Any = way_of_sampling("smote")
