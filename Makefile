@@ -20,7 +20,7 @@ help:  ## this list
 
 demo: $(VENV)/stamp-demo  ## compare some classifiers with scikit-learn's on bundled data: a ranking and a report
 	@$(VENV)/bin/manyboost compare digits wine iris breast-cancer --folds 2 --output demo \
-		--algorithms adaboost_mh,samme,gamble,HistGradientBoosting,RandomForest,scikit-learn-AdaBoost
+		--algorithms manyboost,adaboost_mh,samme,HistGradientBoosting,RandomForest,scikit-learn-AdaBoost
 
 test: lint $(VENV)/stamp-kernels  ## style, types, import rules, unit tests and doctests
 	@$(ONE_THREAD) $(RUN) -m pytest -n 2 --dist worksteal -q
