@@ -40,8 +40,8 @@ class LocalizedSimilarity(BaseEstimator):
     coincident : {"majority", "keep"}
         Equal rows of different classes, which nothing can part: train all of them as the class of most weight among them, or as they are.
     feature_weights : None, "relevance" or array of shape (n_features,)
-        Factors of the columns' distances, on top of the metric. "relevance" learns them: the share of a column's variance that lies between
-        the classes.
+        Factors of the columns' squared distances, on top of the metric ("within" undoes most of them). "relevance" learns them: the share
+        of a column's variance that lies between the classes.
     n_anchors, n_partners : int
         Heavy rows of a round, and rows of each group that they are paired with.
     n_finalists : int
