@@ -173,12 +173,25 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums):
 
 
 @compiled_part
+def _pair_by_category(bins, rows, start, end, f, dense, hist):
+    """Sums of two statistics for each category of a feature."""
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        at = np.uint64(2) * np.uint64(bins[i, np.uint64(f)])
+        hist[at] += dense[i, 0]
+        hist[at + np.uint64(1)] += dense[i, 1]
+
+
+@compiled_part
 def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, order, sums):
     """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
     size = grid.size
     n_bins = table.features[f].n_bins
     for s in range((n_bins + 1) * size):
         hist[s] = 0
+    if table.layout != SPARSE and size == 2 and grid.n_dense == 2:
+        _pair_by_category(table.bins, rows, start, end, f, grid.dense, hist)
+        end = start
     for r in range(start, end):
         i = rows[r]
         b = np.int64(table.features[f].zero_bin)

@@ -170,10 +170,11 @@ def order_categories(grid, rule, hist, order, n_used):
         if spread[k, k] > spread[widest, widest]:
             widest = k
     direction = spread[widest].copy()
-    for _ in range(30):  # power iteration: the order needs no more than a rough direction, but always the same one
-        turned = np.zeros(m)
+    turned = np.empty(m)
+    for _ in range(30 if m > 1 else 1):  # power iteration: the order needs no more than a rough direction, but always the same one
         length = 0.0
         for j in range(m):
+            turned[j] = 0.0
             for k in range(m):
                 turned[j] += spread[j, k] * direction[k]
             length = max(length, abs(turned[j]))
