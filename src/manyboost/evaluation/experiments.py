@@ -297,7 +297,7 @@ REBEL = Experiment(
     notes=(
         f"{ROUNDS_OF_REBEL} rounds of stumps; for 1-vs-All so many for each class, for CW-Boost a stump for each class in each round.",
         "REBEL, trees: trees of depth 3 whose leaves share one vector.",
-        "StructBoost is left out: its solver takes hours for so many rounds.",
+        "StructBoost is left out for its time.",
         "The paper has a bar chart and no numbers, so there are none to set beside ours.",
     ),
 )
