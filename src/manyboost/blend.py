@@ -41,6 +41,7 @@ from manyboost.parameters import (
     is_class_weight,
     is_number_of_jobs,
     is_random_state,
+    number,
 )
 from manyboost.protocol import Task
 from manyboost.row_keys import keys_of_numbers
@@ -126,7 +127,7 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
     """
 
     quality: str = choice("balanced", "fast", "balanced", "best")
-    time_limit: float | None = checked(None, "None (no limit) or a number of seconds above 0", lambda value: _is_time(value))
+    time_limit: float | None = number(None, low=0, open_low=True, none="no limit")
     n_estimators: int | None = integer(None, low=1, none="by quality")
     n_runs: int | None = integer(None, low=1, none="by quality")
     max_leaf_nodes: int | None = integer(None, low=2, none="by quality and rows")
@@ -224,9 +225,11 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
         self.description_ = " + ".join(
             (f"{share:.0%} from " if len(fitted) > 1 else "") + str(one) for one, share in zip(fitted, shares, strict=True)
         )
+        left_out = [part.name for part in parts if not any(one.part is part for one in fitted)]
+        if left_out:
+            self.description_ += f"; without {' and '.join(left_out)}"
         if time_left.was_short:
-            left_out = "".join(f", without {part.name}" for part in parts[len(fitted) :])
-            self.description_ += f"; cut short by time_limit={self.time_limit:g}{left_out}"
+            self.description_ += f"; cut short by time_limit={self.time_limit:g}"
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
 
@@ -428,6 +431,7 @@ def _shorten(model: BoostingClassifier, n_rounds: int) -> None:
     """Keep only the first rounds."""
     model.forest_ = model.forest_.first_rounds(n_rounds)
     model.n_estimators_ = n_rounds
+    model.stop_reason_ = f"pilots did no better after more than {n_rounds} rounds"
     model.history_ = {name: values[:n_rounds] for name, values in model.history_.items()}
     model.n_clipped_steps_ = int(model.history_["n_clipped"].sum())
 
@@ -440,7 +444,3 @@ def _leaves(n_rows: float, grow: bool) -> int:
     """Leaves of a tree: few for few rows, and for the best quality more for many."""
     usual = int(np.clip(n_rows / 16, 16, 64))
     return int(np.clip(64 * (n_rows / 10_000) ** 0.75, usual, MOST_LEAVES)) if grow else usual
-
-
-def _is_time(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < np.inf)

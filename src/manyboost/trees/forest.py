@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyboost.compiled import compiled
+from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import Binning, Table
 from manyboost.trees.growing import Tree
 from manyboost.trees.nodes import MASK_WORDS, NODE
@@ -36,6 +36,17 @@ MEMBER_NODE = np.dtype(
 MEMBER = np.dtype([("root", np.int64), ("width", np.int32), ("column", np.int32), ("round", np.int32)], align=True)
 
 
+@compiled_part
+def _goes_right(x, nodes, n, masks):
+    """Does a row with the value x go to the right child of node n?"""
+    if np.isnan(x):
+        return not nodes[n].missing_left
+    if nodes[n].categories < 0:
+        return x > nodes[n].threshold
+    c = np.int64(x)
+    return (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
+
+
 @compiled
 def _add_scores(X, nodes, masks, values, members, begin, end, columns):
     """Add the leaf vectors of members ``begin`` to ``end`` to the columns of each row; see :meth:`Forest._for_scoring` for width 0."""
@@ -45,15 +56,7 @@ def _add_scores(X, nodes, masks, values, members, begin, end, columns):
             n = root
             f = nodes[n].feature
             while f >= 0:
-                x = X[i, f]
-                if np.isnan(x):
-                    right = not nodes[n].missing_left
-                elif nodes[n].categories < 0:
-                    right = x > nodes[n].threshold
-                else:
-                    c = np.int64(x)
-                    right = (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
-                n = root + nodes[n].left + right
+                n = root + nodes[n].left + _goes_right(X[i, f], nodes, n, masks)
                 f = nodes[n].feature
             if width == 0:
                 columns[i, nodes[n].categories] += nodes[n].threshold
@@ -90,15 +93,7 @@ def _add_contributions(X, nodes, masks, means, members, out):
             n = root
             f = nodes[n].feature
             while f >= 0:
-                x = X[i, f]
-                if np.isnan(x):
-                    right = not nodes[n].missing_left
-                elif nodes[n].categories < 0:
-                    right = x > nodes[n].threshold
-                else:
-                    c = np.int64(x)
-                    right = (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
-                child = root + nodes[n].left + right
+                child = root + nodes[n].left + _goes_right(X[i, f], nodes, n, masks)
                 for k in range(width):
                     out[i, f, column + k] += means[child, k] - means[n, k]
                 n = child
