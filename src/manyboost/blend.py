@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
 from manyboost.calibration import Pilots
-from manyboost.columns import dense_rows, feature_names, read_columns
+from manyboost.columns import TakesTables, dense_rows, feature_names, read_columns
 from manyboost.contributions import BlendExplanation, TreeExplanation, one_row
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs, read_labels
@@ -63,7 +63,7 @@ class Part:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
+class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
     """The one to start with: boosted trees, and similarities where they help, without anything to set.
 
     Parameters
@@ -325,13 +325,6 @@ class ManyBoostClassifier(ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> Floats:
         total = self.class_importances_.sum(axis=1)
         return np.asarray(total / total.sum() if total.sum() > 0 else total)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "models_")

@@ -43,6 +43,17 @@ class Columns:
         return [tuple(value(float(number), known) for number, known in zip(row, self.categories, strict=True)) for row in numbers]
 
 
+class TakesTables:
+    """Tells scikit-learn of an estimator that reads its rows by :func:`read_columns` what may be in them."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        return tags
+
+
 def feature_names(estimator: Any) -> list[str]:
     """The names of the columns that an estimator was fitted to, or x0, x1, ..."""
     names = getattr(estimator, "feature_names_in_", None)

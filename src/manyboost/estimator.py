@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyboost.calibration import Pilots, run_pilots
 from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
-from manyboost.columns import Columns, dense_rows, feature_names, read_columns
+from manyboost.columns import Columns, TakesTables, dense_rows, feature_names, read_columns
 from manyboost.committee import Committee, PlainRows
 from manyboost.contributions import TreeExplanation, one_row
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
@@ -162,7 +162,7 @@ def _full_docstring(own: str, trains_with_costs: bool) -> str:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
+class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the boosted classifiers; a subclass answers the four questions of :mod:`manyboost.protocol`."""
 
     trains_with_costs: ClassVar[bool] = False  # does the algorithm itself use Task.cost?
@@ -655,13 +655,6 @@ class BoostingClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     def feature_importances_(self) -> Floats:
         total = self.class_importances_.sum(axis=1)
         return np.asarray(total / total.sum() if total.sum() > 0 else total)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "forest_")

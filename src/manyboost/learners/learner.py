@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from manyboost.columns import Columns, read_columns
+from manyboost.columns import Columns, TakesTables, read_columns
 from manyboost.labels import read_labels
 from manyboost.parameters import check_parameters, checked, choice, is_choice_of_columns
 from manyboost.trees.exact_sums import exact_total
@@ -58,7 +58,7 @@ def counts_of(weight: Floats, mode: str) -> tuple[Floats, float]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Learner(ClassifierMixin, BaseEstimator):
+class Learner(TakesTables, ClassifierMixin, BaseEstimator):
     """Base of the learners; a subclass has ``_learn`` and ``_probability``."""
 
     weights: str = choice("auto", "auto", "counts", "shares")
@@ -122,13 +122,6 @@ class Learner(ClassifierMixin, BaseEstimator):
         """The most probable class, the first of equals: (n,)."""
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weight_factor_")
