@@ -13,6 +13,7 @@ the parts' own.
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -240,10 +241,11 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
         return np.asarray(mean) if self.sharpness_ == 1.0 else _sharpened(np.asarray(mean), self.sharpness_)
 
     def _run_as_we_do(self, model: BoostingClassifier) -> BoostingClassifier:
-        """The model, with the threads asked for now, which may be others than in fit."""
+        """A view of the model with the threads asked for now, which may be others than in fit; the model itself may be in use elsewhere."""
         check_parameters(self)
-        model.n_jobs = self.n_jobs
-        return model
+        view = copy(model)
+        view.n_jobs = self.n_jobs
+        return view
 
     def decision_function(self, X: Any) -> Floats:
         """The logarithms of the probabilities, (n, K); for two classes their difference, (n,), positive for ``classes_[1]``.
