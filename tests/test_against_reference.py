@@ -81,8 +81,8 @@ def call_of_feature(table, f, size, node_sums, column_hist, own):
 
 
 @numba.njit
-def call_order_categories(grid, rule, hist, order, n_used):
-    order_categories(grid, rule, hist, order, n_used)
+def call_order_categories(grid, rule, hist, order, n_used, position):
+    order_categories(grid, rule, hist, order, n_used, position)
 
 
 @numba.njit
@@ -224,7 +224,7 @@ def test_order_of_categories(criterion):
         grid = to_grid(case.statistics, False, pairs=pairs)[0]._replace(size=problem.size, counted=problem.counted)
         order = np.array(used + [0] * (30 - len(used)))
         if len(used) > 1:
-            call_order_categories(grid, problem.rule, np.array(hist, np.int64).ravel(), order, len(used))
+            call_order_categories(grid, problem.rule, np.array(hist, np.int64).ravel(), order, len(used), np.empty(len(used)))
         expected = reference.order_categories(problem, hist, used)
         assert order[: len(used)].tolist() == expected, seed
         n_moved += expected != used

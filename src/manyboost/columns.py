@@ -129,9 +129,24 @@ def _which_are_categorical(X: Any, asked: Any, n_features: int) -> NDArray[np.bo
     return mask
 
 
-def _learn_categories(values: NDArray[Any], missing: NDArray[np.bool_], name: str) -> tuple[Any, ...]:
+def _distinct(column: Any, values: NDArray[Any], missing: NDArray[np.bool_], name: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """The values that occur in a column, and which of them each row has; whatever for rows without one."""
     try:
-        known = sorted({_plain(value) for value in values[~missing].tolist()}, key=lambda value: (str(type(value)), value))
+        if hasattr(column, "factorize"):  # pandas knows them without looking at every row
+            number, found = column.factorize()
+            return [_plain(value) for value in found], np.asarray(number, np.intp)
+        at: dict[Any, int] = {}
+        number = np.fromiter((at.setdefault(value, len(at)) for value in np.where(missing, None, values).tolist()), np.intp, len(values))
+        return list(at), number
+    except TypeError as error:
+        raise TypeError(f"Column {name} holds values that cannot be categories: {error}.") from None
+
+
+def _learn_categories(distinct: list[Any], number: NDArray[np.intp], missing: NDArray[np.bool_], name: str) -> tuple[Any, ...]:
+    """The values of rows that are not missing, in order."""
+    try:
+        occurring = {distinct[at] for at in np.unique(number[~missing])}
+        known = sorted(occurring, key=lambda value: (str(type(value)), value))
     except TypeError as error:
         raise TypeError(f"Column {name} holds values that cannot be categories: {error}.") from None
     if len(known) > MAX_CATEGORIES:
@@ -143,15 +158,14 @@ def _learn_categories(values: NDArray[Any], missing: NDArray[np.bool_], name: st
 
 
 def _encode(
-    values: NDArray[Any], missing: NDArray[np.bool_], known: tuple[Any, ...], name: str, unknown_is_error: bool
+    distinct: list[Any], number: NDArray[np.intp], missing: NDArray[np.bool_], known: tuple[Any, ...], name: str, unknown_is_error: bool
 ) -> NDArray[np.float64]:
-    number = {value: float(at) for at, value in enumerate(known)}
-    codes = np.fromiter((number.get(value, -1.0) for value in values.tolist()), float, len(values))
-    codes[missing] = np.nan
+    place = {value: float(at) for at, value in enumerate(known)}
+    codes = np.array([*(place.get(value, -1.0) for value in distinct), np.nan])[np.where(missing, len(distinct), number)]
     unknown = codes < 0
     if unknown.any():
         if unknown_is_error:
-            value = _plain(values[np.flatnonzero(unknown)[0]])
+            value = distinct[number[np.flatnonzero(unknown)[0]]]
             raise ValueError(
                 f"Column {name} has the category {value!r}, which did not occur in training. "
                 "Use handle_unknown='missing' to treat such categories as missing values."
@@ -240,7 +254,8 @@ def _read_each_column(
             out[:, at] = _encode_numbers(column, values, name)
             continue
         missing = _missing(column, values)
-        categories = _learn_categories(values, missing, name) if known is None else known.categories[at] or ()
+        distinct, number = _distinct(column, values, missing, name)
+        categories = _learn_categories(distinct, number, missing, name) if known is None else known.categories[at] or ()
         learnt.append(categories)
-        out[:, at] = _encode(values, missing, categories, name, unknown_is_error)
+        out[:, at] = _encode(distinct, number, missing, categories, name, unknown_is_error)
     return out, known or Columns(tuple(learnt))

@@ -247,7 +247,7 @@ def boost(
             "loss": best.loss,
             "training_error": scores.error(),
             "validation_error": np.nan,
-            "step": float(np.mean([answer.size for answer in answers])),
+            "step": sum(answer.size for answer in answers) / len(answers),
             "n_trees": float(len(best.gains)),
             "n_clipped": float(sum(answer.clipped for answer in answers)),
             "seconds": time.perf_counter() - began,

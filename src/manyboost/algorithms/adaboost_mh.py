@@ -117,7 +117,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         return 2 * (shares(W_plus) if leaves.shares is None else leaves.shares) - 1
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
-        total, W_plus = np.hsplit(leaves.sums, 2)  # (L, K)
+        total, W_plus = leaves.sums[:, : task.K], leaves.sums[:, task.K :]  # (L, K)
         W_minus = total - W_plus
         if self.leaves != "confidence":
             h = self.responses(leaves, W_plus, W_minus)
@@ -128,8 +128,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
             stop, of_label = "a tree made no error" if perfect else None, alpha * (2 * np.eye(task.K) - 1)
             return Answer(alpha * h, alpha, perfect, stop, of_label)
         eps = self.smoothing * total.sum() / (task.N * task.K)
-        with np.errstate(invalid="ignore"):
-            c = np.nan_to_num(half_log_odds(W_plus, W_minus, eps), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        c = half_log_odds(W_plus, W_minus, eps)
+        c[np.isnan(c)] = 0.0  # without weight either way and without smoothing
         bounded = np.clip(c, -self.max_confidence, self.max_confidence)
         size = float(np.abs(bounded).max())
         if size == 0:

@@ -95,7 +95,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
         return votes(W_plus, W_minus)
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
-        both, W_plus = np.hsplit(leaves.sums, 2)  # (L, K)
+        both, W_plus = leaves.sums[:, : task.K], leaves.sums[:, task.K :]  # (L, K)
         W_minus, total = both - W_plus, float(W_plus.sum())
         if self.leaves == "vote":
             h = self.votes(W_plus, W_minus)
@@ -106,7 +106,8 @@ class AdaBoostMRClassifier(BoostingClassifier):
             alpha = float(np.log((1 - error) / error)) / 2
             return Answer(alpha * h, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
         eps = self.smoothing * total / (task.N * (task.K - 1))
-        c = np.nan_to_num(half_log_odds(W_plus, W_minus, eps), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        c = half_log_odds(W_plus, W_minus, eps)
+        c[np.isnan(c)] = 0.0  # without weight either way and without smoothing
         bounded = np.clip(c, -self.max_confidence, self.max_confidence)
         size = float(np.abs(bounded).max())
         if size <= NO_EDGE:

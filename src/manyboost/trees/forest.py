@@ -143,7 +143,9 @@ class Forest:
         trees = [tree for tree, _, _, _ in grown]
         lengths = np.array([len(tree.nodes) for tree in trees])
         sizes = np.array([vectors.size for _, vectors, _, _ in grown])
-        source = np.concatenate([tree.nodes for tree in trees])
+        source = np.empty(lengths.sum(), trees[0].nodes.dtype)  # faster than to concatenate records
+        for tree, end in zip(trees, np.cumsum(lengths), strict=True):
+            source[end - len(tree.nodes) : end] = tree.nodes
         number = np.concatenate([tree.leaf_number() for tree in trees])
         members = np.zeros(len(grown), MEMBER)
         members["root"] = len(self.nodes) + np.cumsum(lengths) - lengths

@@ -270,6 +270,7 @@ class Grower:
         self.threads = threads
         self.n_threads = n_threads if threads is not None else 1
         self._memory: dict[str, NDArray[Any]] = {}
+        self._workspaces: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}  # the same for tree after tree
         self._growth_key: tuple[Any, ...] = ()
         self._held_growth: Growth
         self._for_grid = partial(self._array, "dense"), partial(self._array, "weight")
@@ -311,24 +312,28 @@ class Grower:
         return int(self.table.columns["offset"][-1])
 
     def _workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
-        """What one thread needs to compare splits: best, the sums left of it, sides, order, histogram."""
-        n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else COLUMNS_PER_PASS * 256
-        return (
-            self._array(f"best {part}", 2, BEST),
-            self._array(f"lefts {part}", (2, size), np.int64),
-            self._array(f"sides {part}", (2, size), np.int64),
-            self._array(f"order {part}", 256, np.int64),
-            self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
-        )
-
-    def _random_workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
-        """What one thread needs to draw splits: ranges, block, sums."""
-        p = self.table.bins.shape[1] if self.table.layout == ROW_MAJOR else self.table.n_features
-        return (
-            self._array(f"ranges {part}", (3, p), np.uint8),
-            self._array(f"block {part}", (2, p), np.int32),
-            self._array(f"sums {part}", (2, size, p), np.int64),
-        )
+        """What one thread needs to compare splits: best, the sums left of it, sides, order, histogram; before them, at random, to draw them:
+        ranges, block, sums."""
+        held = self._workspaces.get((part, size))
+        if held is None:
+            n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else COLUMNS_PER_PASS * 256
+            held = (
+                self._array(f"best {part}", 2, BEST),
+                self._array(f"lefts {part}", (2, size), np.int64),
+                self._array(f"sides {part}", (2, size), np.int64),
+                self._array(f"order {part}", 256, np.int64),
+                self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
+            )
+            if self.limits.random:
+                p = self.table.bins.shape[1] if self.table.layout == ROW_MAJOR else self.table.n_features
+                to_draw = (
+                    self._array(f"ranges {part}", (4, p), np.uint8),
+                    self._array(f"block {part}", (2, p), np.int32),
+                    self._array(f"sums {part}", (2, size, p), np.int64),
+                )
+                held = *to_draw, *held
+            self._workspaces[part, size] = held
+        return held
 
     def grow(
         self, statistics: Statistics, criterion: Criterion, seed: int, rows: NDArray[np.int32] | None = None, *, leaves: bool = True
@@ -360,8 +365,7 @@ class Grower:
                 self._grow_at_random_on_threads(*context, whole)
                 steps.close_tree(growth, leaf)
             else:
-                space = *self._random_workspace(0, grid.size), *self._workspace(0, grid.size)
-                grow_at_random(*context, whole, *space, leaf)
+                grow_at_random(*context, whole, *self._workspace(0, grid.size), leaf)
         else:
             n_labelled = n_rows if len(grid.label) else 0
             labels = self._array("labels", n_labelled, np.uint16)
@@ -416,10 +420,10 @@ class Grower:
     def _grow_at_random_on_threads(self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool) -> None:
         """:func:`~manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out to the threads."""
         assert self.threads is not None
-        compare = self._workspace(0, grid.size)
-        best, lefts = compare[:2]
-        draws = [self._random_workspace(part, grid.size) for part in range(self.n_threads)]
+        spaces = [self._workspace(part, grid.size) for part in range(self.n_threads)]
+        draws, compare = [space[:3] for space in spaces], spaces[0][3:]
         ranges, block, sums = draws[0]
+        best, lefts = compare[:2]
         more = steps.start_tree(grid, rule, limits, growth, whole)
         while more:
             if self._job_work(growth) < THREAD_WORK:

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 
+_WORD = 0xFFFFFFFFFFFFFFFF
+
 
 @compiled
 def mix(state):
@@ -54,5 +56,13 @@ def seed_of(*words: int) -> int:
     """One 64-bit seed for a tuple such as (seed, round, problem)."""
     state = 0
     for word in words:
-        state = int(mix(np.uint64(state ^ (word & 0xFFFFFFFFFFFFFFFF))))
+        state = _mixed(state ^ (word & _WORD))
     return state
+
+
+def _mixed(state: int) -> int:
+    """:func:`mix` of a Python number, for which a compiled call takes longer."""
+    z = (state + 0x9E3779B97F4A7C15) & _WORD
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+    return z ^ (z >> 31)

@@ -8,7 +8,7 @@ import numpy as np
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import SPARSE
-from manyboost.trees.criteria import node_weight
+from manyboost.trees.criteria import NEWTON, node_weight
 from manyboost.trees.exact_sums import COARSE_BLOCK
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
 from manyboost.trees.random_numbers import uniform
@@ -21,18 +21,19 @@ from manyboost.trees.splitting import (
     used_bins,
 )
 
-LOW, HIGH, THRESHOLD = range(3)
+LOW, HIGH, THRESHOLD, MISSING_BIN = range(4)
 BELOW, MISSING = range(2)
 
 
 @compiled_part
-def _least_and_greatest(bins, rows, start, end, low, high):
+def _least_and_greatest(bins, rows, start, end, low, high, missing_bin):
+    """A missing value has the highest bin of all: it is never the least, and is not taken for the greatest."""
     for r in range(start, end):
         values = bins[np.uint64(rows[r])]
         for f in range(low.size):
             b = values[f]
             low[f] = min(low[f], b)
-            high[f] = max(high[f], b)
+            high[f] = max(high[f], np.uint8(0) if b == missing_bin[f] else b)
 
 
 @compiled_part
@@ -60,15 +61,9 @@ def find_ranges(table, rows, start, end, ranges):
                 low[f] = min(low[f], zero)
                 high[f] = max(high[f], zero)
         return
-    _least_and_greatest(table.bins, rows, start, end, low, high)
     for f in range(n_features):
-        n_bins = table.features[f].n_bins
-        if high[f] == n_bins:
-            high[f] = 0
-            for r in range(start, end):
-                b = table.bins[rows[r], f]
-                if b < n_bins:
-                    high[f] = max(high[f], b)
+        ranges[MISSING_BIN, f] = table.features[f].n_bins
+    _least_and_greatest(table.bins, rows, start, end, low, high, ranges[MISSING_BIN])
 
 
 @compiled_part
@@ -142,6 +137,19 @@ def _sparse_below(table, grid, rows, start, end, ranges, below, missing):
 
 
 @compiled_part
+def _sum_missing(bins, grid, rows, start, end, features, missing_bin, sums):
+    """Sums over the rows whose value is missing, for some of the features."""
+    if features.size:
+        for r in range(start, end):
+            i = np.int64(rows[r])
+            values = bins[i]
+            for c in range(features.size):
+                f = features[c]
+                if values[f] == missing_bin[f]:
+                    _add_row(grid, i, sums, f)
+
+
+@compiled_part
 def sum_below(table, grid, rows, start, end, ranges, block, sums):
     """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing."""
     below, missing = sums[BELOW], sums[MISSING]
@@ -165,33 +173,19 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums):
                 _one_below(table.bins[i], threshold, np.int64(grid.weight[i]), below[n_dense + grid.label[i]])
             if grid.counted:
                 _one_below(table.bins[i], threshold, np.int64(1), below[grid.size - 1])
-    for f in range(table.features.size - 1):
+    features = np.empty(table.features.size - 1, np.uint64)
+    n = 0
+    for f in range(features.size):
         if table.features[f].missing and not table.features[f].categorical:
-            for r in range(start, end):
-                if table.bins[rows[r], f] == table.features[f].n_bins:
-                    _add_row(grid, rows[r], missing, f)
+            features[n] = f
+            n += 1
+    _sum_missing(table.bins, grid, rows, start, end, features[:n], ranges[MISSING_BIN], missing)
 
 
 @compiled_part
-def _pair_by_category(bins, rows, start, end, f, dense, hist):
-    """Sums of two statistics for each category of a feature."""
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        at = np.uint64(2) * np.uint64(bins[i, np.uint64(f)])
-        hist[at] += dense[i, 0]
-        hist[at + np.uint64(1)] += dense[i, 1]
-
-
-@compiled_part
-def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, order, sums):
-    """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
+def _by_category(table, grid, rows, start, end, f, hist):
+    """Sums of the statistics for each category of a feature."""
     size = grid.size
-    n_bins = table.features[f].n_bins
-    for s in range((n_bins + 1) * size):
-        hist[s] = 0
-    if table.layout != SPARSE and size == 2 and grid.n_dense == 2:
-        _pair_by_category(table.bins, rows, start, end, f, grid.dense, hist)
-        end = start
     for r in range(start, end):
         i = rows[r]
         b = np.int64(table.features[f].zero_bin)
@@ -207,10 +201,60 @@ def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, 
             hist[b * size + grid.n_dense + grid.label[i]] += grid.weight[i]
         if grid.counted:
             hist[b * size + size - 1] += 1
+
+
+@compiled_part
+def _pairs_by_category(bins, rows, start, end, dense, features, places, hist):
+    """The same of two statistics for several features, that of ``features[c]`` from ``places[c]`` on: a row is read once for all."""
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        values = bins[i]
+        first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
+        for c in range(features.size):
+            at = places[c] + np.uint64(2) * np.uint64(values[features[c]])
+            hist[at] += first
+            hist[at + np.uint64(1)] += second
+
+
+@compiled_part
+def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places):
+    """Sums by category of the categorical features from ``first`` on, as many as ``hist`` has room for; the feature after the last.
+
+    ``places[f]`` is where those of feature f begin. Features of one value in the node are left out, unless values may be missing.
+    """
+    size = grid.size
+    n_features = table.features.size - 1
+    at_once = table.layout != SPARSE and size == 2 and grid.n_dense == 2
+    filled = np.empty(n_features - first, np.uint64)
+    n, f, used = 0, first, 0
+    while f < n_features and (n == 0 or at_once):
+        feature = table.features[f]
+        if feature.categorical and (feature.missing or ranges[LOW, f] < ranges[HIGH, f]):
+            if used + (feature.n_bins + 1) * size > hist.size:
+                break
+            filled[n] = f
+            places[f] = used
+            used += (feature.n_bins + 1) * size
+            n += 1
+        f += 1
+    for s in range(used):
+        hist[s] = 0
+    if at_once:
+        _pairs_by_category(table.bins, rows, start, end, grid.dense, filled[:n], places[filled[:n].astype(np.int64)].astype(np.uint64), hist)
+    elif n:
+        _by_category(table, grid, rows, start, end, np.int64(filled[0]), hist)
+    return f
+
+
+@compiled_part
+def _cut_categories(table, grid, rule, limits, node, f, hist, order, position, sums):
+    """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
+    size = grid.size
+    n_bins = table.features[f].n_bins
     n_used = used_bins(hist, n_bins, size, order)
     n_left = n_used
     if n_used > 1:
-        order_categories(grid, rule, hist, order, n_used)
+        order_categories(grid, rule, hist, order, n_used, position)
         n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1))
     for s in range(size):
         sums[BELOW, s, f] = 0
@@ -218,6 +262,34 @@ def _cut_categories(table, grid, rule, limits, rows, start, end, node, f, hist, 
         for u in range(n_left):
             sums[BELOW, s, f] += hist[order[u] * size + s]
     return n_used, n_left
+
+
+@compiled_part
+def _newton_gain(g, h, other_g, other_h, l2, before, unit, limits):
+    """:func:`offer`'s gain by Newton's decrease of one output; -1 where a side has too little weight."""
+    after = -(g * g / (h + l2)) - other_g * other_g / (other_h + l2)
+    allowed = (h > 0) & (other_h > 0) & (h >= limits.min_weight) & (other_h >= limits.min_weight)
+    return np.floor((before - after) / unit + 0.5) * limits.tie if allowed else -1.0
+
+
+@compiled_part
+def _newton_gains(left_g, left_h, g, h, l2, before, unit, limits, gains):
+    """That of each feature's threshold."""
+    for f in range(gains.size):
+        gains[f] = _newton_gain(
+            np.float64(left_g[f]), np.float64(left_h[f]), np.float64(g - left_g[f]), np.float64(h - left_h[f]), l2, before, unit, limits
+        )
+
+
+@compiled_part
+def _offer_pair(node_sums, left_g, left_h, gain, best, best_left):
+    """:func:`offer` of a split by one output whose gain is known."""
+    if gain <= best.gain:
+        return False
+    best.gain = gain
+    best.missing_left = 2 * left_h >= node_sums[1]
+    best_left[0], best_left[1] = left_g, left_h
+    return True
 
 
 @compiled_part
@@ -229,20 +301,44 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
     rest_of_tree(rule, node_sums, growth.signed, growth.nodes[node].sign, rest)
     before = loss_before(grid, rule, node_sums, growth.signed)
     weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
-    for f in range(table.features.size - 1):
+    unit, l2 = weight * limits.tie, rule.constants[0]
+    n_features = table.features.size - 1
+    pairs = rule.code == NEWTON and rule.n_outputs == 1 and grid.size == 2
+    gains = np.empty(n_features if pairs else 0)
+    if pairs:
+        _newton_gains(sums[BELOW, 0], sums[BELOW, 1], node_sums[0], node_sums[1], l2, before, unit, limits, gains)
+    places = np.empty(n_features, np.int64)  # of the sums of categories, known of features before ``filled``
+    position = np.empty(order.size)
+    filled = 0
+    for f in range(n_features):
         feature = table.features[f]
+        if pairs and not (feature.missing or feature.categorical):
+            if _offer_pair(node_sums, sums[BELOW, 0, f], sums[BELOW, 1, f], gains[f], best, best_left):
+                best.feature = f
+                best.bin = ranges[THRESHOLD, f]
+            continue
         if ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
             continue
         n_used, n_left = 0, 0
         if feature.categorical:
-            n_used, n_left = _cut_categories(table, grid, rule, limits, growth.rows, start, end, node, f, hist, order, sums)
+            if f >= filled:
+                filled = _fill_categories(table, grid, growth.rows, start, end, f, ranges, hist, places)
+            n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, hist[places[f] :], order, position, sums)
         any_missing = False
         for s in range(grid.size):
             any_missing |= sums[MISSING, s, f] != 0
         for missing_left in range(2 if any_missing else 1):
-            for s in range(grid.size):
-                sides[0, s] = sums[BELOW, s, f] + missing_left * sums[MISSING, s, f]
-            if offer(grid, rule, limits, node_sums, rest, before, weight, sides, best, best_left):
+            if pairs:
+                g = sums[BELOW, 0, f] + missing_left * sums[MISSING, 0, f]
+                h = sums[BELOW, 1, f] + missing_left * sums[MISSING, 1, f]
+                other_g, other_h = node_sums[0] - g, node_sums[1] - h
+                gain = _newton_gain(np.float64(g), np.float64(h), np.float64(other_g), np.float64(other_h), l2, before, unit, limits)
+                better = _offer_pair(node_sums, g, h, gain, best, best_left)
+            else:
+                for s in range(grid.size):
+                    sides[0, s] = sums[BELOW, s, f] + missing_left * sums[MISSING, s, f]
+                better = offer(grid, rule, limits, node_sums, rest, before, weight, sides, best, best_left)
+            if better:
                 side = missing_left == 1 if any_missing else best.missing_left
                 if feature.categorical:
                     record_categories(f, feature.n_bins, order, n_used, n_left, side, best)

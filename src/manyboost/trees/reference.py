@@ -379,6 +379,8 @@ def order_categories(problem: Problem, hist: Sequence[Sums], used: Sequence[int]
     weights = [problem.weight(hist[c]) for c in used]
     profiles = [profile(problem.rule, hist[c], problem.n_dense, problem.n_labels) for c in used]
     m = len(profiles[0]) if used else 0
+    if m == 1:
+        return [used[u] for u in sorted(range(len(used)), key=lambda u: profiles[u][0])]
     weight = 0.0
     for w in weights:
         weight += w

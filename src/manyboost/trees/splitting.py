@@ -143,11 +143,31 @@ def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best
 
 
 @compiled_part
-def order_categories(grid, rule, hist, order, n_used):
+def _sort(order, position):
+    """Sort both by position. Insertion: stable, so equal categories keep their order."""
+    for u in range(1, position.size):
+        c, at = order[u], position[u]
+        v = u
+        while v > 0 and position[v - 1] > at:
+            order[v] = order[v - 1]
+            position[v] = position[v - 1]
+            v -= 1
+        order[v] = c
+        position[v] = at
+
+
+@compiled_part
+def order_categories(grid, rule, hist, order, n_used, position):
     """Sort ``order[:n_used]``, categories that hold rows, along the principal direction of their profiles."""
     size = grid.size
+    position = position[:n_used]
     m = profile_size(rule.code, rule.n_outputs, grid.n_dense, grid.n_labels)
-    profiles = np.zeros((n_used, m))
+    if m == 1:  # one direction only
+        for u in range(n_used):
+            profile(rule, hist[order[u] * size : (order[u] + 1) * size], grid.n_dense, grid.n_labels, position[u : u + 1])
+        _sort(order, position)
+        return
+    profiles = np.empty((n_used, m))
     weights = np.empty(n_used)
     mean = np.zeros(m)
     total = 0.0
@@ -171,7 +191,7 @@ def order_categories(grid, rule, hist, order, n_used):
             widest = k
     direction = spread[widest].copy()
     turned = np.empty(m)
-    for _ in range(30 if m > 1 else 1):  # power iteration: the order needs no more than a rough direction, but always the same one
+    for _ in range(30):  # power iteration: the order needs no more than a rough direction, but always the same one
         length = 0.0
         for j in range(m):
             turned[j] = 0.0
@@ -182,21 +202,12 @@ def order_categories(grid, rule, hist, order, n_used):
             break
         for j in range(m):
             direction[j] = turned[j] / length
-    position = weights
     for u in range(n_used):
         along = 0.0
         for k in range(m):
             along += profiles[u, k] * direction[k]
         position[u] = along
-    for u in range(1, n_used):  # insertion sort: stable, so equal categories keep their order
-        c, at = order[u], position[u]
-        v = u
-        while v > 0 and position[v - 1] > at:
-            order[v] = order[v - 1]
-            position[v] = position[v - 1]
-            v -= 1
-        order[v] = c
-        position[v] = at
+    _sort(order, position)
 
 
 @compiled_part
@@ -246,7 +257,7 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
         return
     n_used = used_bins(hist, n_bins, size, order)
     if feature.categorical and n_used > 1:
-        order_categories(grid, rule, hist, order, n_used)
+        order_categories(grid, rule, hist, order, n_used, np.empty(n_used))
     for missing_left in range(2 if any_missing else 1):
         for s in range(size):
             left[s] = hist[n_bins * size + s] if missing_left else 0
