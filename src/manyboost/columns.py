@@ -135,8 +135,10 @@ def _distinct(column: Any, values: NDArray[Any], missing: NDArray[np.bool_], nam
         if hasattr(column, "factorize"):  # pandas knows them without looking at every row
             number, found = column.factorize()
             return [_plain(value) for value in found], np.asarray(number, np.intp)
+        plain = values.astype(object)
+        plain[missing] = None
         at: dict[Any, int] = {}
-        number = np.fromiter((at.setdefault(value, len(at)) for value in np.where(missing, None, values).tolist()), np.intp, len(values))
+        number = np.fromiter((at.setdefault(value, len(at)) for value in plain.tolist()), np.intp, len(values))
         return list(at), number
     except TypeError as error:
         raise TypeError(f"Column {name} holds values that cannot be categories: {error}.") from None

@@ -312,8 +312,10 @@ class Grower:
         return int(self.table.columns["offset"][-1])
 
     def _workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
-        """What one thread needs to compare splits: best, the sums left of it, sides, order, histogram; before them, at random, to draw them:
-        ranges, block, sums."""
+        """What one thread needs to compare splits: best, the sums left of it, sides, order, histogram.
+
+        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums.
+        """
         held = self._workspaces.get((part, size))
         if held is None:
             n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else COLUMNS_PER_PASS * 256

@@ -205,13 +205,14 @@ def _by_category(table, grid, rows, start, end, f, hist):
 
 @compiled_part
 def _pairs_by_category(bins, rows, start, end, dense, features, places, hist):
-    """The same of two statistics for several features, that of ``features[c]`` from ``places[c]`` on: a row is read once for all."""
+    """The same of two statistics for several features, those of f from ``places[f]`` on: a row is read once for all."""
     for r in range(start, end):
         i = np.uint64(rows[r])
         values = bins[i]
         first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
         for c in range(features.size):
-            at = places[c] + np.uint64(2) * np.uint64(values[features[c]])
+            f = features[c]
+            at = np.uint64(places[f]) + np.uint64(2) * np.uint64(values[f])
             hist[at] += first
             hist[at + np.uint64(1)] += second
 
@@ -240,7 +241,7 @@ def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places)
     for s in range(used):
         hist[s] = 0
     if at_once:
-        _pairs_by_category(table.bins, rows, start, end, grid.dense, filled[:n], places[filled[:n].astype(np.int64)].astype(np.uint64), hist)
+        _pairs_by_category(table.bins, rows, start, end, grid.dense, filled[:n], places, hist)
     elif n:
         _by_category(table, grid, rows, start, end, np.int64(filled[0]), hist)
     return f
