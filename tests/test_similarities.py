@@ -147,9 +147,7 @@ def learner_of(X: Any, y: Any, **parameters: Any) -> SimilarityLearner:
     one = LocalizedSimilarity(**{"metric": "standard", **parameters})
     task = Task.of(y, int(y.max()) + 1, np.ones(len(y)))
     space = space_for(one, X, y, np.ones(len(y)), np.zeros(X.shape[1], np.int32))
-    settings = clone(model_of()).set_params()
-    settings._seed = 0
-    found: Settings = settings._settings()
+    found: Settings = clone(model_of())._settings(0)
     return SimilarityLearner(SimilarityRows.of(X, y, np.arange(len(y)), one, space), task, found, Threads(1, None))
 
 

@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
 from manyboost.calibration import Pilots
-from manyboost.columns import TakesTables, dense_rows, feature_names, read_columns
-from manyboost.contributions import BlendExplanation, TreeExplanation, one_row
+from manyboost.columns import TakesTables, feature_names, read_columns
+from manyboost.contributions import BlendExplanation, DecidedRow, one_row
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs, read_labels
 from manyboost.learners import LocalizedSimilarity
@@ -308,12 +308,19 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         row = one_row(X)
         added, start = self.contributions(row)
-        probability = self.predict_proba(row)[0]
+        probability = self.predict_proba(row)
         first = self._trees()[0][0]
-        values = first._columns.decoded(dense_rows(first._read(row)))[0]
-        by_features = TreeExplanation(self.classes_, feature_names(self), values, start, added[0], probability, self.predict(row)[0])
+        decided = DecidedRow(
+            numeric=first._read(row),
+            columns=first._columns,
+            features=feature_names(self),
+            classes=self.classes_,
+            decoder=np.eye(len(self.classes_)),
+            scores=self._scores(probability)[0],
+            probability=probability[0],
+        )
         others = [model.explain(row) for model in self.models_ if model.estimator is not None]
-        return BlendExplanation(by_features, tuple(others))
+        return BlendExplanation(decided.by_features(added[0], start), tuple(others))
 
     @property
     def class_importances_(self) -> Floats:
