@@ -362,7 +362,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             columns=self._columns,
             features=feature_names(self),
             classes=self.classes_,
-            decoder=self._all_decoded,
+            decoder=self._decoder_matrix,
             scores=self._scores(columns)[0],
             probability=self._probability(columns)[0],
         )
@@ -370,7 +370,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         return explanation
 
     @property
-    def _all_decoded(self) -> Floats:
+    def _decoder_matrix(self) -> Floats:
         """(C, K): what each column means for the scores, also where it is one of them."""
         return np.eye(len(self.classes_)) if self._decoder is None else self._decoder
 
@@ -409,7 +409,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
     @property
     def class_importances_(self) -> Floats:
         check_is_fitted(self)
-        return self.forest_.importances(self.n_features_in_, self._all_decoded)
+        return self.forest_.importances(self.n_features_in_, self._decoder_matrix)
 
     @property
     def feature_importances_(self) -> Floats:

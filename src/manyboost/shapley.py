@@ -65,7 +65,7 @@ def shapley_values(model: Any, X: Any, background: Any = None) -> Any:
             "shapley_values: the model has columns of categories, and shap's trees split numbers only; use model.contributions(X), or give "
             "the categories as numbers (one-hot) and fit again."
         )
-    trees = [tree for one, factor in parts for tree in _trees(one.forest_, one._all_decoded * factor)]
+    trees = [tree for one, factor in parts for tree in _trees(one.forest_, one._decoder_matrix * factor)]
     if not trees:
         raise ValueError("shapley_values: the model has no trees, so that no feature adds anything.")
     rows = dense_rows(reader._read(X))
