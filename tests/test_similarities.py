@@ -22,12 +22,12 @@ from manyboost.learners import LocalizedSimilarity
 from manyboost.learners.similarities import squared_distances
 from manyboost.learners.similarity_kernels import add_responses, screen_pairs
 from manyboost.learners.similarity_space import learn_space
-from manyboost.loop import Settings, Threads
 from manyboost.maths.number_steps import binned_steps, bound_steps, exact_steps, scaled_by_number
 from manyboost.maths.weights import Weights
 from manyboost.protocol import Task
 from manyboost.similarity_learner import SimilarityLearner, SimilarityRows
 from manyboost.similarity_metric import space_for
+from manyboost.weak_learning import Settings, Threads
 
 RNG = np.random.default_rng(0)
 IRIS = load_iris(return_X_y=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from manyboost.loop import Settings
 from manyboost.parameters import (
     anything,
     check_parameters,
@@ -29,6 +28,7 @@ from manyboost.parameters import (
 )
 from manyboost.trees.binning import MAX_BINS
 from manyboost.trees.growing import GrowthLimits
+from manyboost.weak_learning import Settings
 
 _SHARED_PARAMETERS = """\
 estimator : None, a scikit-learn classifier or a learner of ``manyboost.learners``

@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from manyboost.contributions import DecidedRow
-from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_numbers
@@ -26,6 +25,7 @@ from manyboost.synthetic import Pool, made_up_rows
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.trees.statistics import Statistics
+from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 
 
 @dataclass(frozen=True)

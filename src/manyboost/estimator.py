@@ -21,13 +21,14 @@ from manyboost.contributions import DecidedRow, TreeExplanation, one_row
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
 from manyboost.learners.similarity_explanation import Explanation
 from manyboost.learners.similarity_space import Space
-from manyboost.loop import Boosted, Ensemble, Rows, Settings, Threads, Validation, Work, best_round, boost
+from manyboost.loop import Boosted, Work, best_round, boost
 from manyboost.maths.links import best_temperature
 from manyboost.preparation import Preparation
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
+from manyboost.weak_learning import Ensemble, Rows, Settings, Threads, Validation
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from manyboost.committee import PlainRows
 from manyboost.learners import LocalizedSimilarity
 from manyboost.learners.similarity_space import Space
-from manyboost.loop import Rows, Settings, Threads
 from manyboost.parameters import check_parameters
 from manyboost.protocol import Floats
 from manyboost.similarity_learner import SimilarityRows
 from manyboost.similarity_metric import space_for
 from manyboost.tree_learner import BinnedRows
 from manyboost.trees.binning import Binning, find_cuts
+from manyboost.weak_learning import Rows, Settings, Threads
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from manyboost.algorithms import ALGORITHMS
 from manyboost.columns import Columns
 from manyboost.estimator import BoostingClassifier
-from manyboost.loop import Ensemble
 from manyboost.model_file.container import BadModelFile, require
 from manyboost.model_file.layout import Arrays, Format, Layout, Manifest, Shapes
 from manyboost.model_file.names import build, costs_of, name_of, stored_parameters, with_attributes
@@ -27,6 +26,7 @@ from manyboost.model_file.values import (
     text_of,
     whole,
 )
+from manyboost.weak_learning import Ensemble
 
 Floats = NDArray[np.float64]
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped")
