@@ -138,6 +138,14 @@ def test_a_loaded_machine_goes_on_from_its_variables(fitted: dict[str, Any]) -> 
     np.testing.assert_allclose(again.decision_function(X), fitted["kernel"].decision_function(X), atol=1e-12)
 
 
+def test_a_committee_without_members(tmp_path: Path) -> None:
+    X, y = np.zeros((30, 2)), np.arange(30) % 3
+    model = manyboost.SAMMEClassifier(estimator=NaiveBayes(), n_estimators=3).fit(X, y)
+    assert model.n_estimators_ == 0
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict_proba(X), model.predict_proba(X))
+
+
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     X, y = some_rows("numbers")
     path = tmp_path / "model"

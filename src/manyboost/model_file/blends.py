@@ -31,7 +31,7 @@ def _write(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def _read(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> ManyBoostClassifier:
-    require(len(models) <= MAX_MODELS, f"a blend does not have 1 to {MAX_MODELS} models")
+    require(1 <= len(models) <= MAX_MODELS, f"a blend does not have 1 to {MAX_MODELS} models")
     require(all(isinstance(model, BoostingClassifier) for model in models), "a blend is made of blends or of no models")
     weights, held_out = manifest["weights"], manifest["held_out"]
     require(isinstance(weights, list) and len(weights) == len(models), "there is not one weight for each model")

@@ -135,14 +135,14 @@ class Members:
         return model  # type: ignore[no-any-return]
 
 
-def read_prior(arrays: Mapping[str, NDArray[Any]]) -> Floats:
+def read_prior(arrays: Arrays) -> Floats:
     """The classes' shares."""
     prior = arrays["class_prior"]
     require(((prior >= 0) & (prior <= 1)).all() and abs(prior.sum() - 1) < 1e-6, "the shares of the classes are no shares")
     return prior
 
 
-def read_history(arrays: Mapping[str, NDArray[Any]], n_rounds: int) -> dict[str, Floats]:
+def read_history(arrays: Arrays, n_rounds: int) -> dict[str, Floats]:
     """What was noted of each round; times are not stored."""
     rows = arrays["history"]
     require(len(rows) >= n_rounds, "the history is shorter than the rounds")
@@ -153,7 +153,7 @@ def read_history(arrays: Mapping[str, NDArray[Any]], n_rounds: int) -> dict[str,
     return {**history, "seconds": np.full(len(rows), np.nan)}
 
 
-def read_decoder(arrays: Mapping[str, NDArray[Any]], has_one: bool) -> Floats | None:
+def read_decoder(arrays: Arrays, has_one: bool) -> Floats | None:
     """What the columns of scores mean for the classes."""
     decoder = arrays["decoder"]
     require((len(decoder) > 0) == has_one, "the decoder is missing" if has_one else "the algorithm has no decoder")

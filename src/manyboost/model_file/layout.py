@@ -79,7 +79,7 @@ class Layout:
 def read_parts(manifest: Manifest, body: memoryview) -> tuple[memoryview, list[bytes]]:
     """What stands before the files of other models, and these."""
     lengths = manifest["lengths"]
-    require(isinstance(lengths, list) and 1 <= len(lengths) <= MAX_PARTS, f"it is not made of 1 to {MAX_PARTS} models")
+    require(isinstance(lengths, list) and len(lengths) <= MAX_PARTS, f"it is not made of up to {MAX_PARTS} models")
     total = sum(whole(length, 0, MAX_BYTES, "the length of a model") for length in lengths)
     require(total <= len(body), "its models have another length")
     start = len(body) - total

@@ -47,7 +47,7 @@ def _read(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> CodedCla
     model, classes = build(REDUCTIONS[name], manifest["parameters"]), read_classes(manifest)
     code, weight = arrays["code"], arrays["weight"]
     K, c = code.shape
-    require(len(models) == c, "there is not one classifier for each column of the code")
+    require(len(models) == c > 0, "there is not one classifier for each column of the code")
     require((np.abs(code.astype(np.int16)) <= 1).all(), "the code has an entry that is not -1, 0 or 1")
     require(((code == 1).any(axis=0) & (code == -1).any(axis=0)).all(), "a column of the code has only one side")
     if isinstance(model, OneVsAllClassifier):

@@ -240,7 +240,9 @@ def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places)
     for s in range(used):
         hist[s] = 0
     if at_once:
-        _pairs_by_category(table.bins, rows, start, end, grid.dense, filled[:n], places[filled[:n].astype(np.int64)].astype(np.uint64), hist)
+        _pairs_by_category(
+            table.bins, rows, start, end, grid.dense, filled[:n], places[filled[:n].astype(np.int64)].astype(np.uint64), hist
+        )
     elif n:
         _by_category(table, grid, rows, start, end, np.int64(filled[0]), hist)
     return f
