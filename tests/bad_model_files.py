@@ -8,13 +8,15 @@ import json
 import os
 import pickle
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from manyboost.model_file import DIGEST, HEAD, LAYOUTS, MAGIC
-from manyboost.model_schema import ARRAYS, write_manifest
+from manyboost.model_file.container import DIGEST, HEAD, MAGIC
+from manyboost.model_file.formats import FORMATS, LATEST
+from manyboost.model_file.trees import ARRAYS
+from manyboost.model_file.values import write_manifest
 
 VERSION = 1  # of files of trees, which all of these are
 
@@ -34,6 +36,10 @@ def text_of(data: bytes) -> bytes:
     return data[HEAD.size : HEAD.size + HEAD.unpack(data[: HEAD.size])[2]]
 
 
+def version_of(data: bytes) -> int:
+    return int(HEAD.unpack(data[: HEAD.size])[1])
+
+
 def body_of(data: bytes) -> bytes:
     return data[HEAD.size + len(text_of(data)) : -DIGEST]
 
@@ -44,14 +50,34 @@ def with_text(data: bytes, text: bytes) -> bytes:
 
 
 def take_apart(data: bytes) -> tuple[Manifest, Arrays]:
+    manifest, arrays, _ = take_all_apart(data)
+    return manifest, arrays
+
+
+def take_all_apart(data: bytes) -> tuple[Manifest, Arrays, list[bytes]]:
+    """The manifest, the arrays and the files of other models, of a file of any version."""
     manifest, body, at = json.loads(text_of(data)), body_of(data), 0
-    sizes, arrays = {**manifest["sizes"], "classes": len(manifest["classes"])}, {}
-    for name, (code, shape) in ARRAYS.items():
+    sizes, arrays = {**manifest.get("sizes", {}), "classes": len(manifest.get("classes", []))}, {}
+    for name, (code, shape) in FORMATS[version_of(data)].layout.arrays.items():
         lengths = [size if isinstance(size, int) else sizes[size] for size in shape]
         count = int(np.prod(lengths))
         arrays[name] = np.frombuffer(body, code, count, at).reshape(lengths).copy() if count else np.empty(lengths, code)
         at += count * np.dtype(code).itemsize
-    return manifest, arrays
+    parts = []
+    for length in manifest.get("lengths", []):
+        parts.append(body[at : at + length])
+        at += length
+    return manifest, arrays, parts
+
+
+def put_all_together(version: int, manifest: Manifest, arrays: Arrays, parts: Sequence[bytes], *, fit_sizes: bool = True) -> bytes:
+    layout = FORMATS[version].layout
+    if fit_sizes and layout.arrays:
+        manifest["sizes"] = layout.sizes_of(arrays)
+    if fit_sizes and layout.nests:
+        manifest["lengths"] = [len(part) for part in parts]
+    text = write_manifest(manifest)
+    return sign(HEAD.pack(MAGIC, version, len(text)) + text + b"".join([*layout.bytes_of(arrays), *parts]))
 
 
 def put_together(manifest: Manifest, arrays: Arrays, *, fit_sizes: bool = False) -> bytes:
@@ -139,7 +165,7 @@ def _change_array(array: Any, rng: np.random.Generator) -> Any:
     match rng.integers(8):
         case 0:
             odd = [np.nan, np.inf, -np.inf, 1e300, -1e300, 1e90, 1e-300, 0.0, -0.0, -1.0] if floats else [0, 1, 2, 3, 254, 255]
-            flat[at] = odd[int(rng.integers(len(odd)))]
+            flat[at] = np.array(odd[int(rng.integers(len(odd)))]).astype(array.dtype)
         case 1:
             flat[at] = flat[other]
         case 2:
@@ -180,6 +206,25 @@ def signed_again(data: bytes, rng: np.random.Generator) -> bytes:
     return put_together(manifest, arrays, fit_sizes=fit_sizes)
 
 
+def signed_again_whole(data: bytes, rng: np.random.Generator) -> bytes:
+    """The same for a file of any version: changes in its manifest, its arrays, or one of the models it is made of."""
+    version, (manifest, arrays, whole) = version_of(data), take_all_apart(data)
+    parts = list(whole)
+    for _ in range(rng.integers(1, 3)):
+        number = rng.random()
+        if parts and number < 0.3:
+            at = int(rng.integers(len(parts)))
+            parts[at] = signed_again_whole(whole[at], rng) if whole[at] and rng.random() < 0.7 else whole[int(rng.integers(len(whole)))]
+        elif arrays and number < 0.7:
+            name = list(arrays)[int(rng.integers(len(arrays)))]
+            with np.errstate(all="ignore"):
+                arrays[name] = _change_array(arrays[name], rng)
+        else:
+            manifest = _change_manifest(manifest, rng)
+    fit_sizes = rng.random() < 0.8 and isinstance(manifest, dict)
+    return put_all_together(version, manifest, arrays, parts, fit_sizes=fit_sizes)
+
+
 # ---- by hand -------------------------------------------------------------------------------------------------------------------------
 
 
@@ -200,7 +245,7 @@ def _bytes_by_hand(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "pickle behind the head", sign(data[: HEAD.size] + pickle.dumps(_Program()))
     yield "zip", sign(b"PK\x03\x04" + data[4:-DIGEST])
     yield "wrong magic", sign(b"\x89MBOOST\r" + data[8:-DIGEST])
-    for version in (0, max(LAYOUTS) + 1, 2**32 - 1):
+    for version in (0, LATEST + 1, 2**32 - 1):
         yield f"version {version}", sign(HEAD.pack(MAGIC, version, size) + data[HEAD.size : -DIGEST])
     for length in (0, 1, size - 1, size + 1, len(data), 2**24 + 1, 2**31, 2**32 - 1):
         yield f"manifest of {length}", sign(HEAD.pack(MAGIC, VERSION, length) + data[HEAD.size : -DIGEST])

@@ -172,7 +172,7 @@ def test_what_a_blend_may_say(change, said, tmp_path):
     import hashlib
     import json
 
-    from manyboost.model_file import DIGEST, HEAD, MAGIC
+    from manyboost.model_file.container import DIGEST, HEAD, MAGIC
 
     X, y = some_rows()
     manyboost.save(ManyBoostClassifier(n_estimators=2, n_runs=1, random_state=0).fit(X, y), tmp_path / "model")

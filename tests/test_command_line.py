@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 import manyboost
 from manyboost.algorithms import ALGORITHMS
 from manyboost.command_line import _limited, app
-from manyboost.evaluation import load, protocols
+from manyboost.evaluation import load, runs
 from manyboost.evaluation.contestants import Contestant
 from manyboost.evaluation.journal import Journal, JournalNotWritten
-from manyboost.evaluation.protocols import TimeLimit
+from manyboost.evaluation.runs import TimeLimit
 
 FAST = ["--set", "n_estimators=5", "--set", "calibrate=False"]
 
@@ -208,8 +208,8 @@ def test_what_stops_a_comparison_costs_no_finished_fold(
     kept = Path("out/results.csv").read_text()
     assert len(kept.splitlines()) == 3
     done: list[Any] = []
-    plain = protocols._test
-    monkeypatch.setattr(protocols, "_test", lambda job: done.append(job) or plain(job))
+    plain = runs.tested
+    monkeypatch.setattr(runs, "tested", lambda job: done.append(job) or plain(job))
     assert call(*arguments).exit_code == 0
     assert len(done) == 2
     assert Path("out/results.csv").read_text().startswith(kept)

@@ -18,13 +18,13 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from manyboost import GambleClassifier, GentleBoostClassifier, PIBoostClassifier, SAMMEClassifier
-from manyboost.evaluation import DataSet, FiftyTwentyFive, KFold, OfficialSplit, load, protocols, run
+from manyboost.evaluation import DataSet, FiftyTwentyFive, KFold, OfficialSplit, load, run, runs
 from manyboost.evaluation.contestants import Contestant, UnknownName, chosen, nearest_name, peers, trees_each_round, with_weak_learners
 from manyboost.evaluation.experiments import EXPERIMENTS
 from manyboost.evaluation.journal import Journal, JournalNotWritten
-from manyboost.evaluation.protocols import TimeLimit, mean_errors
 from manyboost.evaluation.published import piboost_rounds, published
 from manyboost.evaluation.reproduction import cells, reproduce_experiment
+from manyboost.evaluation.runs import TimeLimit, mean_errors
 
 TREE = Contestant.of("tree", DecisionTreeClassifier(max_depth=3))
 CHANCE = Contestant.of("chance", DummyClassifier())
@@ -88,13 +88,13 @@ def test_results_are_the_same_alone_and_together_and_in_any_process(tmp_path: Pa
 
 def test_finished_work_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    plain = protocols._test
+    plain = runs.tested
 
     def counted(job: Any) -> dict[str, Any]:
         done.append(job.split.name)
         return plain(job)
 
-    monkeypatch.setattr(protocols, "_test", counted)
+    monkeypatch.setattr(runs, "tested", counted)
     journal = tmp_path / "journal.csv"
     run([small()], [TREE], KFold(4), journal, n_splits=2)
     assert len(done) == 2

@@ -11,11 +11,12 @@ from sklearn.base import clone
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.checks import digest, some_rows
-from manyboost.loop import HISTORY, MAX_COPIES, best_round, counted_rows
+from manyboost.loop import HISTORY, best_round
 from manyboost.protocol import Task
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_uniformly
 from manyboost.trees.statistics import Statistics
+from manyboost.weak_learning import MAX_COPIES, counted_rows
 
 X, Y = some_rows()
 WEIGHT = np.random.default_rng(1).exponential(size=len(Y))

@@ -25,11 +25,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import manyboost
-from manyboost import BadModelFile, PIBoostClassifier, SAMMEClassifier, fingerprint, load, model_schema, save
+from manyboost import BadModelFile, PIBoostClassifier, SAMMEClassifier, fingerprint, load, save
 from manyboost.algorithms import ALGORITHMS
 from manyboost.checks import parts_of
-from manyboost.model_file import HOW_TO_RUN
-from manyboost.model_schema import from_plain, plain
+from manyboost.model_file.formats import FORMATS
+from manyboost.model_file.names import HOW_TO_RUN
+from manyboost.model_file.values import from_plain, plain
 
 ROUNDS = 6
 SMALL: dict[str, Any] = {  # trees of a few splits, whatever the defaults are
@@ -374,7 +375,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 def test_what_the_messages_say(files: dict[str, bytes], tmp_path: Path) -> None:
     data, path = files["samme"], tmp_path / "model"
     assert "pickled models are programs" in refused(pickle.dumps([1, 2, 3] * 20), path)
-    assert "reads up to 3; update ManyBoost" in refused(sign(data[:8] + b"\x07\0\0\0" + data[12:-32]), path)
+    assert "reads up to 9; update ManyBoost" in refused(sign(data[:8] + b"\x63\0\0\0" + data[12:-32]), path)
     assert "damaged" in refused(data[:-1] + bytes([data[-1] ^ 1]), path)
     manifest, arrays = take_apart(data)
     manifest["parameters"]["learning_rate"] = 5.0
@@ -433,7 +434,7 @@ def test_files_signed_again_are_refused_or_usable(files: dict[str, bytes], tmp_p
 
 def test_claims_take_no_memory(files: dict[str, bytes], tmp_path: Path) -> None:
     path = tmp_path / "model"
-    for name in model_schema.SIZES:
+    for name in FORMATS[1].layout.sizes:
         manifest, arrays = take_apart(files["piboost"])
         manifest["sizes"][name] = 2**31 - 1
         path.write_bytes(put_together(manifest, arrays))

@@ -352,8 +352,8 @@ def test_pickle_clone_and_save(kind, tmp_path):
     model = kind(estimator=TREES, random_state=0).fit(X, Y)
     assert clone(model).get_params()["estimator__max_depth"] == 2
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
-    with pytest.raises(TypeError):
-        manyboost.save(model, tmp_path / "model")
+    manyboost.save(model, tmp_path / "model")
+    assert_array_equal(manyboost.load(tmp_path / "model").predict_proba(X), model.predict_proba(X))
 
 
 def test_the_default_is_one_vs_all_adaboost():

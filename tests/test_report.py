@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from manyboost.evaluation import DataSet, KFold
-from manyboost.evaluation.protocols import FIELDS
+from manyboost.evaluation.runs import FIELDS
 from manyboost.report import Findings, write_report
 
 ALGORITHMS = ("Alpha", "Beta", "Gamma & <Delta>", "An algorithm with quite a long name")

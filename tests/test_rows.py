@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from manyboost.loop import Threads
 from manyboost.maths.codes import separator_codes, separators
 from manyboost.maths.steps import separator_root
 from manyboost.rows import BLOCK, Decisions, Response, scaled_at_classes, sides_and_costs
+from manyboost.weak_learning import Threads
 
 KINDS = ("votes", "some votes", "negative votes", "vectors", "one column", "numbers")
 

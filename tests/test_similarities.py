@@ -22,12 +22,12 @@ from manyboost.learners import LocalizedSimilarity
 from manyboost.learners.similarities import squared_distances
 from manyboost.learners.similarity_kernels import add_responses, screen_pairs
 from manyboost.learners.similarity_space import learn_space
-from manyboost.loop import Settings, Threads
 from manyboost.maths.number_steps import binned_steps, bound_steps, exact_steps, scaled_by_number
 from manyboost.maths.weights import Weights
 from manyboost.protocol import Task
 from manyboost.similarity_learner import SimilarityLearner, SimilarityRows
 from manyboost.similarity_metric import space_for
+from manyboost.weak_learning import Settings, Threads
 
 RNG = np.random.default_rng(0)
 IRIS = load_iris(return_X_y=True)
@@ -147,9 +147,7 @@ def learner_of(X: Any, y: Any, **parameters: Any) -> SimilarityLearner:
     one = LocalizedSimilarity(**{"metric": "standard", **parameters})
     task = Task.of(y, int(y.max()) + 1, np.ones(len(y)))
     space = space_for(one, X, y, np.ones(len(y)), np.zeros(X.shape[1], np.int32))
-    settings = clone(model_of()).set_params()
-    settings._seed = 0
-    found: Settings = settings._settings()
+    found: Settings = clone(model_of())._settings(0)
     return SimilarityLearner(SimilarityRows.of(X, y, np.arange(len(y)), one, space), task, found, Threads(1, None))
 
 

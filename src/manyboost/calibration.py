@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.loop import Algorithm, Rows, Work, boost
+from manyboost.loop import Algorithm, Work, boost
 from manyboost.maths.links import best_temperature
 from manyboost.protocol import Floats, Task
 from manyboost.validation import folds_of_rows
+from manyboost.weak_learning import Rows
 
 N_FOLDS = 5
 HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all

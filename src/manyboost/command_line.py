@@ -27,7 +27,8 @@ except ImportError as missing:
 import manyboost
 from manyboost.evaluation import datasets
 from manyboost.evaluation.contestants import CLASSIFIERS, Contestant, chosen, nearest_name, ours, peers
-from manyboost.evaluation.protocols import KFold, OfficialSplit, SplitRule, TimeLimit, run
+from manyboost.evaluation.protocols import KFold, OfficialSplit, SplitRule
+from manyboost.evaluation.runs import TimeLimit, run
 from manyboost.report import Findings, draw_curves, write_report
 
 UNUSABLE, NOT_WRITTEN, INTERRUPTED = 2, 1, 130

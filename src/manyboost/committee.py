@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
+from manyboost.contributions import DecidedRow
 from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_numbers
@@ -25,6 +25,7 @@ from manyboost.synthetic import Pool, made_up_rows
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.trees.statistics import Statistics
+from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,18 @@ class Committee:
             moved = (one.vectors @ decoder[one.column : one.column + one.vectors.shape[1]]).var(axis=0)
             out += np.asarray(own, np.float64)[:, None] * moved
         return out
+
+    def contributions(self, X: Any, each: Callable[..., Iterable[Any]] = map) -> tuple[Floats, Floats]:
+        raise TypeError(f"contributions are of features in our own trees; this model is made of {self._kinds()}, so ask its estimators_.")
+
+    def explained(self, row: DecidedRow) -> NoReturn:
+        raise TypeError(
+            f"explain looks into our own trees and into localized similarities; this model is made of {self._kinds()}, "
+            "so ask its estimators_."
+        )
+
+    def _kinds(self) -> str:
+        return " and ".join(sorted({type(one.fitted).__name__ for one in self.members if one.fitted is not None})) or "no classifier"
 
 
 @dataclass(frozen=True)

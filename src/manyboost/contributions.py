@@ -8,7 +8,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.columns import Columns, dense_rows
+
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DecidedRow:
+    """One row and what was decided for it: what an ensemble that is asked why is told.
+
+    Attributes
+    ----------
+    numeric : (1, p) the row as numbers, dense or sparse
+    columns : which of them are categories
+    features : names of the p features
+    classes : the K class labels
+    decoder : (C, K) what the ensemble's columns mean for the scores
+    scores, probability : (K,)
+    """
+
+    numeric: Any
+    columns: Columns
+    features: list[str]
+    classes: NDArray[Any]
+    decoder: Floats
+    scores: Floats
+    probability: Floats
+
+    @property
+    def predicted(self) -> Any:
+        return self.classes[int(self.scores.argmax())]
+
+    def by_features(self, added: Floats, start: Floats) -> TreeExplanation:
+        """The explanation by what the features add to the columns, (p, C), and where these start, (C,)."""
+        values = self.columns.decoded(dense_rows(self.numeric))[0]
+        added, start = added @ self.decoder, start @ self.decoder
+        return TreeExplanation(self.classes, self.features, values, start, added, self.probability, self.predicted)
 
 
 @dataclass(frozen=True)

@@ -2,204 +2,44 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from manyboost.boosting_parameters import BoostingParameters, full_docstring
 from manyboost.calibration import Pilots, run_pilots
 from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
-from manyboost.columns import Columns, TakesTables, dense_rows, feature_names, read_columns
-from manyboost.committee import Committee, PlainRows
-from manyboost.contributions import TreeExplanation, one_row
+from manyboost.columns import Columns, TakesTables, feature_names, read_columns
+from manyboost.committee import Committee
+from manyboost.contributions import DecidedRow, TreeExplanation, one_row
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
-from manyboost.learners import LocalizedSimilarity
-from manyboost.learners.similarities import Similarities
-from manyboost.learners.similarity_explanation import Explanation, explain_row
+from manyboost.learners.similarity_explanation import Explanation
 from manyboost.learners.similarity_space import Space
-from manyboost.loop import Boosted, Ensemble, Rows, Settings, Threads, Validation, Work, best_round, boost
+from manyboost.loop import Boosted, Work, best_round, boost
 from manyboost.maths.links import best_temperature
-from manyboost.parameters import (
-    anything,
-    check_parameters,
-    checked,
-    choice,
-    count_or_fraction,
-    flag,
-    integer,
-    is_choice_of_columns,
-    is_class_weight,
-    is_learner,
-    is_list_of_callables,
-    is_number_of_jobs,
-    is_random_state,
-    number,
-    way_of_sampling,
-)
+from manyboost.preparation import Preparation
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
-from manyboost.similarity_learner import SimilarityRows
-from manyboost.similarity_metric import space_for
-from manyboost.tree_learner import BinnedRows
-from manyboost.trees.binning import MAX_BINS, Binning, find_cuts
-from manyboost.trees.forest import Forest
-from manyboost.trees.growing import GrowthLimits
+from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
-
-_SHARED_PARAMETERS = """\
-estimator : None, a scikit-learn classifier or a learner of ``manyboost.learners``
-    The weak learner: our trees, or any classifier; for REBEL also similarities to training rows. A classifier without ``sample_weight`` in
-    ``fit`` sees rows drawn by weight; a problem with a cost for each label reaches it as copies of the rows, one for each label, by their
-    weight (Bylander's transformation).
-n_estimators : int
-    Rounds of boosting.
-learning_rate : float
-    Factor of every step, in (0, 1].
-max_depth : int or None
-    Depth of a tree; None is no limit.
-max_leaf_nodes : int or None
-    Leaves of a tree, split best-first; None is no limit, and nodes are then split depth-first.
-min_samples_leaf, min_samples_split : int or float
-    Fewest rows of a leaf, and of a node that is split: a count, or a fraction of the rows a tree is grown on.
-min_weight_fraction_leaf : float
-    Least share of the weight in a leaf, and on either side of a similarity: then no row is isolated.
-splitter : {"best", "random"}
-    Try all thresholds, or one random threshold for each feature and node.
-max_bins : int
-    Bins of a numeric column, at most 255; missing values have one of their own.
-subsample : float
-    Share of the rows that each tree is grown on. Steps and weights always use all rows. A tree that is then of no use is drawn again, ten
-    times at most.
-sampling : {"uniform", "weight", "under", "smote"} or a sampler of imbalanced-learn
-    Draw the rows of a tree evenly without replacement, equal rows together, or with replacement in proportion to their weights. For classes
-    of very different sizes: draw from all classes as much as the smallest has ("under", as in RUSBoost), or show beside the rows new ones
-    between neighbours of the smaller classes ("smote"). A sampler with ``fit_resample`` makes the rows itself, and a row it makes counts
-    like the nearest of its class; for our own trees. Steps and weights use the rows themselves, and all of them.
-prune : {None, "merge", "cost_complexity"}
-    Merge leaves that vote for the same label, or prune by five-fold cross-validation. For trees whose leaves vote for a label.
-categorical_features : "from_dtype", None, or array-like
-    Columns that hold categories: those of such a type in a data frame (category, string, boolean), none, or a mask, numbers or names.
-handle_unknown : {"error", "missing"}
-    What to do in predict with a category that did not occur in training.
-class_weight : None, "balanced" or dict
-    Factors of the rows' weights by class, as everywhere in scikit-learn.
-cost_matrix : None, array, dict or data frame
-    Cost of each decision (column) for each true class (row): an array in the order of ``classes_``, ``{(true, decided): cost}`` or
-    ``{true: {decided: cost}}`` with 1 where nothing is said, or a frame with the classes as index and columns. COSTS
-calibrate : {"auto", False}
-    Fit one temperature on held-out rows so that probabilities are honest, or use the algorithm's own link alone. It changes no decision
-    by the scores (PIBoost's probability="separators" decides by probabilities, and there it may).
-early_stopping : bool
-    Hold out rows, or use the given validation set, and keep the rounds up to the best validation error.
-validation_fraction : float
-    Share of the rows held out for early stopping.
-n_iter_no_change : int
-    Rounds without a better validation error after which early stopping ends the fit.
-tol : float
-    By how much the validation error must fall to count as better.
-warm_start : bool
-    Let the next ``fit`` on the same rows go on to a larger ``n_estimators``. The model is that of one longer fit, bit for bit. (An
-    algorithm whose rounds revise all members starts anew.)
-callbacks : None or list of callables
-    Each is called after every round with a dict of its history (and ``round``) and stops the fit by returning True.
-verbose : int
-    0 is silent, 1 shows a progress bar, 2 or more prints a line every so many rounds through ``logging``.
-n_jobs : int or None
-    Threads; the model does not depend on it. None is one, unless in a joblib context; -1 is all.
-random_state : int, RandomState or None
-    Seed of everything that is drawn.
-"""
-_SHARED_ATTRIBUTES = """\
-classes_ : array of the K class labels
-n_features_in_, feature_names_in_ : width of X, and names of its columns if it had any
-n_estimators_ : int
-    Rounds made and kept; 0 when no tree was of use.
-history_ : dict of arrays
-    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, seconds. ``pandas.DataFrame(model.history_)`` is a
-    table. With early stopping it goes on behind the last round that was kept.
-stop_reason_ : str
-    Why the fit ended.
-n_clipped_steps_ : int
-    Steps without a finite optimum that were cut off.
-class_prior_ : (n_classes,) array
-    Share of each class in the weight of the training rows: what a model without trees says.
-temperature_ : float
-    Factor of the scores inside the link; 1 when not calibrated.
-forest_ : Forest or Committee
-    The trees as plain arrays; with ``estimator``, the fitted learners (also ``estimators_``).
-cost_matrix_ : (n_classes, n_classes) array or None
-    The costs in the order of ``classes_``.
-feature_importances_ : (n_features,) array
-    Share of each feature in the movement of the scores.
-class_importances_ : (n_features, n_classes) array
-    The same for the score of each class.
-"""
-
-
-OF_OUR_TREES = {
-    "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split", "min_weight_fraction_leaf", "splitter", "max_bins", "prune",
-}  # fmt: skip
-
-
-def _full_docstring(own: str, trains_with_costs: bool) -> str:
-    """The docstring of an estimator with the shared parameters and attributes behind its own."""
-    text = inspect.cleandoc(own)
-    costs = "They take part in training." if trains_with_costs else "The class of least expected cost is decided for."
-    shared = "Shared parameters\n-----------------\n" + _SHARED_PARAMETERS.replace("COSTS", costs)
-    attributes = "Attributes\n----------\n" + _SHARED_ATTRIBUTES
-    for heading in ("\nReferences\n", "\nExamples\n"):
-        if heading in text:
-            before, after = text.split(heading, 1)
-            return f"{before.rstrip()}\n\n{shared}\n{attributes}{heading}{after}"
-    return f"{text}\n\n{shared}\n{attributes}"
+from manyboost.weak_learning import Ensemble, Rows, Settings, Threads, Validation
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
+class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the boosted classifiers; a subclass answers the four questions of :mod:`manyboost.protocol`."""
 
     trains_with_costs: ClassVar[bool] = False  # does the algorithm itself use Task.cost?
 
-    estimator: Any = checked(None, "None (our trees), a scikit-learn classifier that is not fitted, or LocalizedSimilarity()", is_learner)
-    n_estimators: int = integer(100, low=1)
-    learning_rate: float = number(1.0, low=0, high=1, open_low=True)
-    max_depth: int | None = integer(None, low=1, none="no limit")
-    max_leaf_nodes: int | None = integer(None, low=2, none="no limit")
-    min_samples_leaf: int | float = count_or_fraction(1, low=1)
-    min_samples_split: int | float = count_or_fraction(2, low=2)
-    min_weight_fraction_leaf: float = number(0.0, low=0, high=0.5)
-    splitter: str = choice("best", "best", "random")
-    max_bins: int = integer(MAX_BINS, low=2, high=MAX_BINS)
-    subsample: float = number(1.0, low=0, high=1, open_low=True)
-    sampling: Any = way_of_sampling("uniform")
-    prune: str | None = choice(None, None, "merge", "cost_complexity")
-    categorical_features: Any = checked(
-        "from_dtype", "'from_dtype', None, a mask, or a list of column numbers or names", is_choice_of_columns
-    )
-    handle_unknown: str = choice("error", "error", "missing")
-    class_weight: Any = checked(None, "None, 'balanced' or a dict of factors by class", is_class_weight)
-    cost_matrix: Any = anything(None)
-    calibrate: str | bool = choice("auto", "auto", False)
-    early_stopping: bool = flag(False)
-    validation_fraction: float = number(0.1, low=0, high=1, open_low=True, open_high=True)
-    n_iter_no_change: int = integer(20, low=1)
-    tol: float = number(0.0, low=0)
-    warm_start: bool = flag(False)
-    callbacks: Sequence[Callable[[dict[str, float]], Any]] | None = checked(None, "None or a list of callables", is_list_of_callables)
-    verbose: int = integer(0, low=0)
-    n_jobs: int | None = checked(None, "a whole number other than 0, -1 for all cores, or None", is_number_of_jobs)
-    random_state: Any = checked(None, "a whole number from 0 to 2**32 - 1, a numpy RandomState, or None", is_random_state)
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = _full_docstring(cls.__doc__ or "", cls.trains_with_costs)
+        cls.__doc__ = full_docstring(cls.__doc__ or "", cls.trains_with_costs)
 
     # ---- the questions -------------------------------------------------------------------------------------------------------
 
@@ -287,9 +127,7 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
         keys: NDArray[np.uint64] | None = None, n_stages: int = 2,
     ) -> Pilots | None:  # fmt: skip
         """Fit, and the pilots that gave the temperature. Models whose pilots are to hold out the same rows are given ``keys`` of these."""
-        check_parameters(self)
-        self._check_learner()
-        self._check_learning_rate()
+        self._check_choices(self.revises)
         going_on = self.warm_start and hasattr(self, "forest_")
         if not going_on:
             self.__dict__.pop("forest_", None)  # a fit that fails leaves no model, rather than half of an old one
@@ -309,20 +147,6 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
                 self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
             ), keys, n_stages)  # fmt: skip
 
-    @property
-    def rounds_wanted(self) -> int:
-        """Rounds of boosting at most: ``n_estimators``, or what it stands for where None is allowed."""
-        return self.n_estimators
-
-    @property
-    def shrinkage(self) -> float:
-        """The factor of every step: ``learning_rate``, or what it stands for where None is allowed."""
-        return self.learning_rate
-
-    def _n_threads(self) -> int:
-        check_parameters(self)  # predict may be called with other parameters than fit
-        return max(1, int(effective_n_jobs(self.n_jobs)))
-
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         if self.rounds_wanted < self.n_estimators_:
             raise ValueError(
@@ -332,59 +156,20 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
         if not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: y has other classes than in the earlier fit; use warm_start=False to start anew.")
 
-    def _check_learner(self) -> None:
-        """Parameters of our trees say nothing to another learner."""
-        if self.estimator is None:
-            return
-        meaningless = OF_OUR_TREES - getattr(self.estimator, "limits", frozenset())
-        for parameter in fields(self):
-            value = getattr(self, parameter.name)
-            if parameter.name in meaningless and value != parameter.default:
-                raise ValueError(
-                    f"{parameter.name}={value!r} is for our own trees; with estimator={self.estimator!r} leave it out and set the "
-                    "learner's own parameters."
-                )
-
-    def _check_learning_rate(self) -> None:
-        if self.revises and self.shrinkage != 1.0:
-            raise ValueError(
-                f"learning_rate={self.learning_rate} shortens steps, but here every round solves for all coefficients anew; leave it at 1."
-            )
-
-    def _settings(self) -> Settings:
-        limits = GrowthLimits(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_leaf=self.min_samples_leaf,
-            min_samples_split=self.min_samples_split,
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            splitter=self.splitter,
-        )
-        return Settings(
-            n_estimators=self.rounds_wanted,
-            learning_rate=self.shrinkage,
-            limits=limits,
-            subsample=self.subsample,
-            sampling=self.sampling,
-            prune=self.prune,
-            seed=self._seed,
-            n_iter_no_change=self.n_iter_no_change,
-            tol=self.tol,
-        )
-
     def _fit_rows(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, validation_set: tuple[Any, Any, Any], threads: Threads,
         going_on: bool, rounds: Rounds, keys: NDArray[np.uint64] | None, n_stages: int,
     ) -> Pilots | None:  # fmt: skip
-        settings, K = self._settings(), len(self.classes_)
+        settings, K = self._settings(self._seed), len(self.classes_)
         used = np.flatnonzero(labels >= 0)
         if len(used) < len(labels):
             numeric, labels, weight = numeric[used], labels[used], weight[used]
             keys = None if keys is None else keys[used]
         if not going_on:
-            self._binning: Binning | None = self._learn_bins(numeric, weight, threads)
-            self._space: Space | None = self._learn_space(numeric, labels, weight)
-        rows, labels, weight, order = self._in_order(numeric, labels, weight, used, settings, threads)
+            learnt = Preparation.learnt(self.estimator, numeric, labels, weight, self._columns.n_categories, self.max_bins, threads)
+            self._binning: Binning | None = learnt.binning
+            self._space: Space | None = learnt.space
+        rows, labels, weight, order = self._preparation.rows(numeric, labels, weight, used, settings, threads)
         keys = rows.keys if keys is None else keys[order]
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
@@ -409,33 +194,9 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
         rounds.end(lambda: self._fitted_attributes(self.forest_, decoder, self.temperature_))
         return pilots
 
-    def _learn_bins(self, numeric: Any, weight: Floats, threads: Threads) -> Binning | None:
-        if self.estimator is not None:
-            return None
-        return find_cuts(numeric, weight, self._columns.n_categories, self.max_bins, threads.map)
-
-    def _learn_space(self, numeric: Any, labels: NDArray[np.intp], weight: Floats) -> Space | None:
-        if not isinstance(self.estimator, LocalizedSimilarity):
-            return None
-        check_parameters(self.estimator)
-        return space_for(self.estimator, numeric, labels, weight, self._columns.n_categories)
-
-    def _in_order(
-        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
-    ) -> tuple[Rows, NDArray[np.intp], Floats, NDArray[np.intp]]:
-        """Rows, labels, weights and where they stood, in an order that depends on what is in the rows alone.
-
-        So does, from there on, everything that is drawn or added up.
-        """
-        rows: Rows
-        if self._space is not None:
-            rows = SimilarityRows.of(numeric, labels, number, self.estimator, self._space)
-        elif self._binning is None:
-            rows = PlainRows.of(numeric, labels, self.estimator, self._columns.n_categories > 0)
-        else:
-            rows = BinnedRows.of(numeric, labels, self._binning, settings, threads)
-        order = np.lexsort((weight, rows.keys))
-        return rows.in_order(order), labels[order], weight[order], order
+    @property
+    def _preparation(self) -> Preparation:
+        return Preparation(self.estimator, self._columns.n_categories, self._binning, self._space)
 
     def _validation(
         self, given: tuple[Any, Any, Any], task: Task, rows: Rows, settings: Settings, threads: Threads
@@ -456,7 +217,8 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
             raise type(error)(f"X_val: {error}") from None
         labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
         weight = read_weights(numeric, weight_val, "sample_weight_val")
-        return Validation(*self._in_order(numeric, labels, weight, np.arange(len(labels)), settings, threads)[:3]), task, rows
+        ready = self._preparation.rows(numeric, labels, weight, np.arange(len(labels)), settings, threads)
+        return Validation(*ready[:3]), task, rows
 
     def _earlier(self) -> Boosted:
         history = {name: list(values) for name, values in self.history_.items()}
@@ -563,8 +325,6 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
         ((150, 4, 3), True)
         """
         check_is_fitted(self)
-        if not isinstance(self.forest_, Forest):
-            raise TypeError("contributions are of features in our own trees; this model has other members, so ask explain or the members.")
         with Threads.of(self._n_threads()) as threads:
             added, start = self.forest_.contributions(self._read(X), threads.map)
         return (added, start) if self._decoder is None else (added @ self._decoder, start @ self._decoder)
@@ -596,22 +356,24 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
         2 and not 1: the scores differ by ...
         """
         check_is_fitted(self)
-        row = one_row(X)
-        numeric = self._read(row)
+        numeric = self._read(one_row(X))
         columns = self.forest_.columns(numeric)
-        scores, probability = self._scores(columns)[0], self._probability(columns)[0]
-        if isinstance(self.forest_, Similarities):
-            decoder = np.eye(len(self.classes_)) if self._decoder is None else self._decoder
-            return explain_row(self.forest_, numeric, decoder, self.classes_.tolist(), scores, probability, self._columns.decoded)
-        if isinstance(self.forest_, Forest):
-            added, start = self.contributions(row)
-            names = feature_names(self)
-            values = self._columns.decoded(dense_rows(numeric))[0]
-            return TreeExplanation(self.classes_, names, values, start, added[0], probability, self.classes_[int(scores.argmax())])
-        raise TypeError(
-            f"explain looks into our own trees and into localized similarities; this model is made of {type(self.estimator).__name__}, "
-            "so ask its estimators_."
+        decided = DecidedRow(
+            numeric=numeric,
+            columns=self._columns,
+            features=feature_names(self),
+            classes=self.classes_,
+            decoder=self._decoder_matrix,
+            scores=self._scores(columns)[0],
+            probability=self._probability(columns)[0],
         )
+        explanation: TreeExplanation | Explanation = self.forest_.explained(decided)
+        return explanation
+
+    @property
+    def _decoder_matrix(self) -> Floats:
+        """(C, K): what each column means for the scores, also where it is one of them."""
+        return np.eye(len(self.classes_)) if self._decoder is None else self._decoder
 
     def _staged(self, X: Any) -> Iterator[Floats]:
         check_is_fitted(self)
@@ -648,8 +410,7 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
     @property
     def class_importances_(self) -> Floats:
         check_is_fitted(self)
-        decoder = np.eye(len(self.classes_)) if self._decoder is None else self._decoder
-        return self.forest_.importances(self.n_features_in_, decoder)
+        return self.forest_.importances(self.n_features_in_, self._decoder_matrix)
 
     @property
     def feature_importances_(self) -> Floats:

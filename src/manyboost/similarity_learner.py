@@ -38,7 +38,6 @@ from manyboost.learners.similarity_kernels import (
     screen_pairs,
 )
 from manyboost.learners.similarity_space import Space
-from manyboost.loop import Grown, GrownMember, Settings, Threads, counted_rows
 from manyboost.maths.number_steps import binned_steps
 from manyboost.maths.steps import NO_EDGE
 from manyboost.parameters import is_sampler
@@ -47,6 +46,7 @@ from manyboost.row_keys import keys_of_content, keys_of_numbers
 from manyboost.rows import Response, in_parts, own_entries
 from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
+from manyboost.weak_learning import Grown, GrownMember, Settings, Threads, counted_rows
 
 BLOCK = 4096  # rows whose sums are made together
 TRIES = 4  # draws for each partner of either group

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.loop import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import Response
@@ -21,6 +20,7 @@ from manyboost.trees.growing import Grower, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
+from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
 
 
 @dataclass(frozen=True)

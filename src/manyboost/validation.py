@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.loop import Rows, Validation
 from manyboost.protocol import Task
+from manyboost.weak_learning import Rows, Validation
 
 
 def folds_of_rows(task: Task, keys: NDArray[np.uint64], *cuts: float) -> NDArray[np.intp]:

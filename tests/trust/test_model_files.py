@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from test_model_file_kinds import KINDS, some_rows
 
 from manyboost import BadModelFile, PIBoostClassifier, load, save
 from manyboost.algorithms import ALGORITHMS
 from trust import note
 
-N_DAMAGED, N_SIGNED_AGAIN = 10_000, 10_000
+N_DAMAGED, N_SIGNED_AGAIN, N_OTHER_KINDS = 10_000, 10_000, 5_000
 SECONDS = 1.0  # of processor time, for one file
 FORBIDDEN = ("import", "exec", "compile", "open", "subprocess", "os.", "socket", "ctypes", "pickle", "marshal", "code", "shutil")
 
@@ -40,6 +41,7 @@ def rows(n: int = 200) -> tuple[Any, Any]:
 
 
 @pytest.mark.trust
+@pytest.mark.timeout(3600)
 def test_bad_model_files(tmp_path: Path) -> None:
     X, y = rows()
     options: dict[str, Any] = {"n_estimators": 4, "max_depth": 3, "min_samples_split": 2, "sampling": "uniform", "subsample": 1.0}
@@ -50,6 +52,9 @@ def test_bad_model_files(tmp_path: Path) -> None:
     for probability in ("scores", "separators"):
         model = PIBoostClassifier(**options, separators=[{0}, {1}], probability=probability).fit(X, y)
         save(model, tmp_path / f"piboost {probability}")
+    (tmp_path / "kinds").mkdir()
+    for name, (estimator, kind) in KINDS.items():
+        save(estimator.fit(*some_rows(kind)), tmp_path / "kinds" / name)
     here = Path(__file__).parents[1]
     environment = {
         **os.environ,
@@ -124,7 +129,7 @@ def main(folder: Path) -> None:
     import resource
     import warnings
 
-    from bad_model_files import by_hand, damaged, put_together, signed_again, take_apart
+    from bad_model_files import by_hand, damaged, put_together, signed_again, signed_again_whole, take_apart
 
     warnings.filterwarnings("ignore", "X does not have valid feature names")
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
@@ -133,6 +138,10 @@ def main(folder: Path) -> None:
     for name, data in files.items():  # compiles what is needed, and imports what is imported late
         assert put_together(*take_apart(data)) == data
         true[name] = usable(loader.load(data, name), X)
+    others = {path.name: path.read_bytes() for path in sorted((folder / "kinds").iterdir())}
+    rows_of = {name: some_rows(KINDS[name][1])[0][:12] for name in others}
+    for name, data in others.items():
+        loader.load(data, name).predict_proba(rows_of[name])
     loader.watching = True
     with open(os.devnull):
         pickle.loads(pickle.dumps(Path))
@@ -164,6 +173,21 @@ def main(folder: Path) -> None:
             count["of these the same scores" if same else "of these other valid models"] += 1
         except BaseException as error:
             loader.failures.append(f"signed again {number}, of {name}: {error!r}")
+    for number in range(N_OTHER_KINDS):
+        name = str(rng.choice(list(others)))
+        count["of other kinds, signed again"] += 1
+        model = loader.load(signed_again_whole(others[name], rng), f"other kind {number}")
+        if model is None:
+            count["of these, too, refused"] += 1
+            continue
+        try:
+            P = model.predict_proba(rows_of[name])
+            assert P.shape == (12, len(model.classes_))
+            assert np.isfinite(P).all()
+        except ValueError:  # other columns or categories than it knows, by now
+            pass
+        except BaseException as error:
+            loader.failures.append(f"other kind {number}, of {name}: {error!r}")
     for name, data in files.items():
         for what, bad in by_hand(data):
             count["made by hand"] += 1
@@ -180,7 +204,7 @@ def main(folder: Path) -> None:
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     loader.failures.extend(f"{event} while loading, {n} times" for event, n in loader.events.items())
     figures = {
-        "tried": count["damaged"] + count["signed again"] + count["made by hand"],
+        "tried": sum(count[of] for of in ("damaged", "signed again", "of other kinds, signed again", "made by hand")),
         **count,
         "events": sum(loader.events.values()),
         "slowest_ms": round(1000 * loader.slowest, 1),

@@ -9,7 +9,8 @@ except ImportError as error:
     raise ImportError('manyboost.evaluation needs pandas; install it with: pip install "manyboost[evaluation]"') from error
 
 from manyboost.evaluation.datasets import DataSet, MissingDataSet, available, load, read_table
-from manyboost.evaluation.protocols import FiftyTwentyFive, KFold, OfficialSplit, run
+from manyboost.evaluation.protocols import FiftyTwentyFive, KFold, OfficialSplit
+from manyboost.evaluation.runs import run
 from manyboost.evaluation.statistics import Comparison, compare_errors, corrected_t_test
 
 __all__ = [

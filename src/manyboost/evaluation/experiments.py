@@ -17,12 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import manyboost
-from manyboost import learners
 from manyboost.evaluation.contestants import Contestant, Make
 from manyboost.evaluation.datasets import DataSet
 from manyboost.evaluation.protocols import FiftyTwentyFive, KFold, OfficialSplit, SplitRule
 from manyboost.evaluation.published import hm_errors, m2t_errors, piboost_errors, piboost_rounds, piboost_spreads
-from manyboost.learners import C45Tree, NaiveBayes
+from manyboost.learners import C45Tree, LocalizedSimilarity, NaiveBayes
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Experiment:
     title: str
     sets: Mapping[str, str]
     protocol: Callable[[str], SplitRule]
-    makers: Mapping[str, Callable[[str], Make]]
+    makers: Mapping[str, Maker]
     claim: str
     notes: tuple[str, ...]
     published: pd.DataFrame | None = None
@@ -55,6 +54,17 @@ class Experiment:
 
     def contestants(self, set_name: str) -> list[Contestant]:
         return [Contestant(name, make(set_name)) for name, make in self.makers.items()]
+
+
+Maker = Callable[[str], Make]
+# what papers do without: shrinkage, a temperature, and an error where a fold has a category of its own
+PLAIN: dict[str, Any] = {"learning_rate": 1.0, "calibrate": False, "handle_unknown": "missing"}
+STUMPS: dict[str, Any] = {"max_depth": 1, "max_leaf_nodes": None, "splitter": "best"}
+
+
+def _made(kind: type, of_set: Callable[[str, DataSet], dict[str, Any]] = lambda set_name, data: {}, **settings: Any) -> Maker:
+    """A classifier with settings of which some may depend on the data set."""
+    return lambda set_name: lambda data, seed: kind(random_state=seed, **settings, **of_set(set_name, data))
 
 
 # ---- PIBoost: Fernandez-Baldera and Baumela (2014), Table 3 and figure 3 -----------------------------------------------------------
@@ -67,22 +77,14 @@ PIBOOST_SETS = {
 SHARE_OF_ROWS = 0.1  # M = 0.1 N
 
 
-def _piboost(algorithm: str, smallest_split: float, kind: type, **settings: Any) -> Callable[[str], Make]:
+def _piboost(algorithm: str, smallest_split: float, kind: type, **settings: Any) -> Maker:
     """A tree is grown on M = 0.1 N rows and splits nodes of more than ``smallest_split`` * M/K of them; rounds are those of Table 2."""
 
-    def of_set(set_name: str) -> Make:
+    def of_set(set_name: str, data: DataSet) -> dict[str, Any]:
         n_rounds = int(piboost_rounds().loc[set_name, algorithm])
+        return {"n_estimators": n_rounds, "min_samples_split": smallest_split / data.n_classes}
 
-        def make(data: DataSet, seed: int) -> Any:
-            return kind(
-                n_estimators=n_rounds, subsample=SHARE_OF_ROWS, min_samples_split=smallest_split / data.n_classes, max_depth=None,
-                max_leaf_nodes=None, splitter="best", learning_rate=1.0, calibrate=False, handle_unknown="missing", random_state=seed,
-                **settings,
-            )  # fmt: skip
-
-        return make
-
-    return of_set
+    return _made(kind, of_set, **PLAIN, **{**STUMPS, "max_depth": None}, subsample=SHARE_OF_ROWS, **settings)
 
 
 PIBOOST = Experiment(
@@ -123,13 +125,6 @@ HM_LARGE = {
 HIDDEN_SMALL, HIDDEN_LARGE, EPOCHS, MEMBERS, TREES = 5, 100, 40, 10, 100
 
 
-def _stumps(kind: type, **settings: Any) -> Callable[[str], Make]:
-    return lambda set_name: lambda data, seed: kind(
-        n_estimators=TREES, max_depth=1, max_leaf_nodes=None, splitter="best", learning_rate=1.0, calibrate=False,
-        handle_unknown="missing", random_state=seed, **settings,
-    )  # fmt: skip
-
-
 def _network(set_name: str, seed: int) -> MLPClassifier:
     hidden = HIDDEN_SMALL if set_name in HM_SMALL else HIDDEN_LARGE
     return MLPClassifier(
@@ -147,19 +142,12 @@ def _on_numbers(model: Any) -> Any:
     return make_pipeline(encoded, StandardScaler(), model)
 
 
-def _networks(kind: type | None, **settings: Any) -> Callable[[str], Make]:
-    def of_set(set_name: str) -> Make:
-        def make(data: DataSet, seed: int) -> Any:
-            network = _network(set_name, seed)
-            if kind is None:
-                return _on_numbers(network)
-            return _on_numbers(
-                kind(estimator=network, n_estimators=MEMBERS, learning_rate=1.0, calibrate=False, random_state=seed, **settings)
-            )
-
-        return make
-
-    return of_set
+def _networks(kind: type, **settings: Any) -> Maker:
+    return lambda set_name: lambda data, seed: _on_numbers(
+        kind(
+            estimator=_network(set_name, seed), n_estimators=MEMBERS, learning_rate=1.0, calibrate=False, random_state=seed, **settings
+        )
+    )  # fmt: skip
 
 
 HM = Experiment(
@@ -168,9 +156,17 @@ HM = Experiment(
     sets={**HM_SMALL, **HM_LARGE},
     protocol=lambda set_name: KFold(10, repeats=10) if set_name in HM_SMALL else OfficialSplit(),
     makers={
-        "M1W+DT": _stumps(manyboost.SAMMEClassifier),
-        "MH+DT": _stumps(manyboost.AdaBoostMHClassifier, leaves="confidence", grow_by="classes", smoothing=0.5),
-        "MLP": _networks(None),
+        "M1W+DT": _made(manyboost.SAMMEClassifier, n_estimators=TREES, **PLAIN, **STUMPS),
+        "MH+DT": _made(
+            manyboost.AdaBoostMHClassifier,
+            n_estimators=TREES,
+            leaves="confidence",
+            grow_by="classes",
+            smoothing=0.5,
+            **PLAIN,
+            **STUMPS,
+        ),
+        "MLP": lambda set_name: lambda data, seed: _on_numbers(_network(set_name, seed)),
         "M1+MLP": _networks(manyboost.AdaBoostM1Classifier),
         "MH+MLP": _networks(manyboost.AdaBoostMHClassifier, leaves="probability"),
         "HM+MLP": _networks(manyboost.AdaBoostHMClassifier, response="probability", line_search="bound"),
@@ -198,20 +194,11 @@ M2T_SETS = {
 }  # fmt: skip
 LEARNERS_OF_M2T = {"NB": NaiveBayes(handle_unknown="missing"), "C4.5": C45Tree(handle_unknown="missing")}
 ROUNDS_OF_M2T, ROUNDS_WITHOUT_RESAMPLING = 500, 100
-
-
 FORMS_OF_M2T: dict[str, tuple[type, dict[str, Any]]] = {
     "ECC": (manyboost.AdaBoostECCClassifier, {"sampling": "weight"}),
     "M2T": (manyboost.AdaBoostM2Classifier, {"sampling": "weight"}),
     "MHT": (manyboost.AdaBoostMHClassifier, {"leaves": "label", "weights": "balanced", "sampling": "weight"}),
 }
-
-
-def _transformed(learner: Any, kind: type, n_rounds: int = ROUNDS_OF_M2T, **settings: Any) -> Callable[[str], Make]:
-    return lambda set_name: lambda data, seed: kind(
-        estimator=learner, n_estimators=n_rounds, learning_rate=1.0, calibrate=False, handle_unknown="missing", random_state=seed,
-        **settings,
-    )  # fmt: skip
 
 
 M2T = Experiment(
@@ -220,7 +207,7 @@ M2T = Experiment(
     sets=M2T_SETS,
     protocol=lambda set_name: KFold(10),
     makers={
-        f"{short} {name}": _transformed(learner, kind, **settings)
+        f"{short} {name}": _made(kind, estimator=learner, n_estimators=ROUNDS_OF_M2T, **PLAIN, **settings)
         for short, learner in LEARNERS_OF_M2T.items()
         for name, (kind, settings) in FORMS_OF_M2T.items()
     },
@@ -241,7 +228,9 @@ RESAMPLING = Experiment(
     sets=M2T_SETS,
     protocol=lambda set_name: KFold(10),
     makers={
-        f"{short} {name}": _transformed(learner, manyboost.AdaBoostM2Classifier, ROUNDS_WITHOUT_RESAMPLING, sampling=sampling)
+        f"{short} {name}": _made(
+            manyboost.AdaBoostM2Classifier, estimator=learner, n_estimators=ROUNDS_WITHOUT_RESAMPLING, sampling=sampling, **PLAIN
+        )
         for short, learner in LEARNERS_OF_M2T.items()
         for name, sampling in (("resampled", "weight"), ("all rows", "uniform"))
     },
@@ -257,42 +246,23 @@ REBEL_SETS = {
     "USPS": "usps", "Isolet": "isolet", "MNIST": "mnist",
 }  # fmt: skip
 ROUNDS_OF_REBEL = 200
-
-
-def _boosted_stumps(kind: type, **settings: Any) -> Callable[[str], Make]:
-    shared = {"n_estimators": ROUNDS_OF_REBEL, "calibrate": False}
-    return lambda set_name: lambda data, seed: kind(random_state=seed, **{**shared, **settings})
-
-
-def _one_vs_all(set_name: str) -> Make:
-    stumps = manyboost.SAMMEClassifier(n_estimators=ROUNDS_OF_REBEL, max_depth=1, calibrate=False)
-    return lambda data, seed: manyboost.OneVsAllClassifier(estimator=stumps, random_state=seed)
-
-
-def _rebel_makers() -> dict[str, Callable[[str], Make]]:
-    one = {"max_depth": 1, "max_leaf_nodes": None, "splitter": "best", "learning_rate": 1.0}
-    makers: dict[str, Callable[[str], Make]] = {
-        "1-vs-All": _one_vs_all,
-        "AdaBoost.MH": _boosted_stumps(manyboost.AdaBoostMHClassifier, grow_by="classes", **one),
-        "AdaBoost.ECC": _boosted_stumps(manyboost.AdaBoostECCClassifier, **one),
-        "CW-Boost": _boosted_stumps(manyboost.CWBoostClassifier, **one),
-        "AOSO-LogitBoost": _boosted_stumps(manyboost.AOSOLogitBoostClassifier, max_leaf_nodes=2, splitter="best", learning_rate=1.0),
-        "REBEL, trees": _boosted_stumps(manyboost.RebelClassifier, leaves="shared", max_depth=3, learning_rate=1.0),
-    }
-    similarity = getattr(learners, "LocalizedSimilarity", None)
-    if similarity is not None:
-        makers["REBEL, similarities"] = lambda set_name: (
-            lambda data, seed: manyboost.RebelClassifier(estimator=similarity(), calibrate=False, random_state=seed)
-        )
-    return makers
-
+OF_REBEL: dict[str, Any] = {"n_estimators": ROUNDS_OF_REBEL, "calibrate": False}
+ONE_STUMP: dict[str, Any] = {**OF_REBEL, **STUMPS, "learning_rate": 1.0}
 
 REBEL = Experiment(
     name="rebel",
     title="REBEL (Appel and Perona 2017), figure 8",
     sets=REBEL_SETS,
     protocol=lambda set_name: FiftyTwentyFive(5),
-    makers=_rebel_makers(),
+    makers={
+        "1-vs-All": _made(manyboost.OneVsAllClassifier, estimator=manyboost.SAMMEClassifier(**OF_REBEL, max_depth=1)),
+        "AdaBoost.MH": _made(manyboost.AdaBoostMHClassifier, grow_by="classes", **ONE_STUMP),
+        "AdaBoost.ECC": _made(manyboost.AdaBoostECCClassifier, **ONE_STUMP),
+        "CW-Boost": _made(manyboost.CWBoostClassifier, **ONE_STUMP),
+        "AOSO-LogitBoost": _made(manyboost.AOSOLogitBoostClassifier, max_leaf_nodes=2, splitter="best", learning_rate=1.0, **OF_REBEL),
+        "REBEL, trees": _made(manyboost.RebelClassifier, leaves="shared", max_depth=3, learning_rate=1.0, **OF_REBEL),
+        "REBEL, similarities": _made(manyboost.RebelClassifier, estimator=LocalizedSimilarity(), calibrate=False),
+    },
     claim="REBEL with localized similarities is best on five of six sets.",
     notes=(
         f"{ROUNDS_OF_REBEL} rounds of stumps; for 1-vs-All so many for each class, for CW-Boost a stump for each class in each round.",

@@ -18,7 +18,7 @@ import pandas as pd
 from manyboost.evaluation.contestants import nearest_name
 from manyboost.evaluation.datasets import DataSet, load
 from manyboost.evaluation.experiments import EXPERIMENTS, Experiment
-from manyboost.evaluation.protocols import run
+from manyboost.evaluation.runs import run
 from manyboost.evaluation.statistics import compare_errors, p_in_words
 
 MARKS = {"within": "=", "better": "+", "worse": "−"}

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.contributions import DecidedRow
+from manyboost.learners.similarity_explanation import Comparison as ComparedExamples
+from manyboost.learners.similarity_explanation import Example, Explanation
 from manyboost.learners.similarity_kernels import add_distances, add_responses, add_scores
 from manyboost.learners.similarity_space import Space
 from manyboost.rows import Response
@@ -186,3 +189,34 @@ class Similarities:
             moved = np.abs(self.vectors[t] @ decoder[self.column[t] : self.column[t] + width])
             out += np.bincount(column, apart / apart.sum(), n_features)[:, None] * moved
         return out
+
+    def contributions(self, X: Any, each: Callable[..., Iterable[Any]] = map) -> tuple[Floats, Floats]:
+        raise TypeError("contributions are of features in our own trees; this model has other members, so ask explain.")
+
+    def explained(self, row: DecidedRow) -> Explanation:
+        """Why a row is decided as it is: by the training examples that it was compared with."""
+        at, classes = self.space.coordinates(row.numeric), row.classes.tolist()
+        distance = np.sqrt(squared_distances(at, self.coordinates)[:, 0])
+        examples = [
+            Example(None if number < 0 else int(number), tuple(values), classes[label], float(far))
+            for number, values, label, far in zip(self.row, row.columns.decoded(self.points), self.label, distance, strict=True)
+        ]
+        answers = np.array([float(answer[0]) for answer in self.answers(at)])
+        width = self.vectors.shape[1]
+        votes = np.zeros((len(self), len(classes)))
+        for t, (f, a, column) in enumerate(zip(answers, self.vectors, self.column, strict=True)):
+            votes[t] = f * a @ row.decoder[column : column + width]
+        groups: dict[tuple[int, int], list[int]] = {}
+        for t, pair in enumerate(zip(self.first.tolist(), self.second.tolist(), strict=True)):
+            groups.setdefault(pair, []).append(t)
+        compared = [
+            ComparedExamples(
+                examples[first] if first >= 0 else None,
+                examples[second] if second >= 0 else None,
+                float(np.mean(answers[of])),
+                tuple(of),
+                votes[of].sum(axis=0),
+            )
+            for (first, second), of in groups.items()
+        ]
+        return Explanation(tuple(classes), row.scores, row.probability, classes[int(row.scores.argmax())], tuple(compared))

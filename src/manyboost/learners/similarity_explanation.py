@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.learners.similarities import Similarities, squared_distances
-
 Floats = NDArray[np.float64]
 MOST_SHOWN = 5
 
@@ -157,36 +155,3 @@ def _by_example(comparisons: Sequence[tuple[float, Comparison]]) -> tuple[tuple[
             entry = totals.setdefault(id(example), [0.0, 0.0, example])
             entry[0 if amount > 0 else 1] += amount
     return tuple(tuple(entry) for entry in sorted(totals.values(), key=lambda entry: -abs(entry[0] + entry[1])))
-
-
-def explain_row(
-    members: Similarities, X: Any, decoder: Floats, classes: Sequence[Any], scores: Floats, probability: Floats, values: Any
-) -> Explanation:
-    """The explanation of the one row of X; ``values(points)`` gives the columns of examples as the user gave them."""
-    row = members.space.coordinates(X)
-    distance = np.sqrt(squared_distances(row, members.coordinates)[:, 0])
-    given = values(members.points)
-    examples = [
-        Example(None if at < 0 else int(at), tuple(one), classes[label], float(far))
-        for at, one, label, far in zip(members.row, given, members.label, distance, strict=True)
-    ]
-    answers = np.array([float(answer[0]) for answer in members.answers(row)])
-    width = members.vectors.shape[1]
-    votes = np.zeros((len(members), len(classes)))
-    for t, (f, a, at) in enumerate(zip(answers, members.vectors, members.column, strict=True)):
-        votes[t] = f * a @ decoder[at : at + width]
-    groups: dict[tuple[int, int], list[int]] = {}
-    for t, pair in enumerate(zip(members.first.tolist(), members.second.tolist(), strict=True)):
-        groups.setdefault(pair, []).append(t)
-    comparisons = [
-        Comparison(
-            examples[first] if first >= 0 else None,
-            examples[second] if second >= 0 else None,
-            float(np.mean(answers[of])),
-            tuple(of),
-            votes[of].sum(axis=0),
-        )
-        for (first, second), of in groups.items()
-    ]
-    predicted = classes[int(scores.argmax())]
-    return Explanation(tuple(classes), scores, probability, predicted, tuple(comparisons))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from manyboost.evaluation.protocols import mean_errors
+from manyboost.evaluation.runs import mean_errors
 from manyboost.evaluation.statistics import Comparison, compare_errors, corrected_t_test, holm, p_in_words
 
 DECIMALS = 10  # means over folds that differ in their last bits are ties

@@ -268,6 +268,11 @@ class Forest:
         list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
         return out, start
 
+    def explained(self, row: Any) -> Any:
+        """Why a row is decided as it is: by its features. What is made of that, ``row`` knows, which says what was decided."""
+        added, start = self.contributions(row.numeric)
+        return row.by_features(added[0], start)
+
     def staged_columns(self, X: Any) -> Iterator[Floats]:
         """The same sum after each round; the array is one and the same."""
         columns = np.zeros((X.shape[0], self.n_columns))

@@ -1,0 +1,124 @@
+"""The parts of a blend, each fitted as long as its pilots find best and as the time allows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from manyboost.calibration import Pilots
+from manyboost.estimator import BoostingClassifier
+from manyboost.maths.links import careful_log_loss
+
+Floats = NDArray[np.float64]
+N_STAGES = 4  # lengths that pilots try, each half of the next
+PILOTS_SHARE = 0.4  # of the time of a run with pilots, what is the run's own
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model of the blend that is fitted ``n_runs`` times, each time with chances of its own."""
+
+    name: str
+    model: BoostingClassifier
+    n_runs: int
+
+
+@dataclass(frozen=True)
+class FittedPart:
+    """The runs of a part, the pilots they were preceded by, and the probabilities (m, K) these gave to held-out rows; None without any."""
+
+    part: Part
+    models: list[BoostingClassifier]
+    pilots: Pilots | None
+    said: Floats | None
+
+    def __str__(self) -> str:
+        first, n = self.models[0], len(self.models)
+        lengths = {model.n_estimators_ for model in self.models}
+        rounds = " to ".join(map(str, sorted({min(lengths), max(lengths)})))
+        trees = f", trees of up to {first.max_leaf_nodes} leaves" if first.estimator is None else ""
+        return f"{'one run' if n == 1 else f'{n} runs'} of {self.part.name} ({rounds} rounds{trees})"
+
+
+class TimeLeft:
+    """A share of the time up to a deadline for each of a number of fits; what one does not need is left to the others."""
+
+    def __init__(self, deadline: float | None, n_fits: int) -> None:
+        self.deadline, self.n_fits, self.was_short = deadline, n_fits, False
+
+    @property
+    def is_up(self) -> bool:
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        self.was_short |= late
+        return late
+
+    def callbacks(self, share: float) -> list[Any] | None:
+        """For the next fit: what ends it when it has used up so much of its share."""
+        if self.deadline is None:
+            return None
+        now = time.monotonic()
+        until = now + share * max(0.0, self.deadline - now) / max(1, self.n_fits)
+        self.n_fits -= 1
+
+        def is_late(_: dict[str, float]) -> bool:
+            late = time.monotonic() >= until
+            self.was_short |= late
+            return late
+
+        return [is_late]
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The training rows as they were given, their labels, their weights, and keys by which pilots hold out the same of them."""
+
+    X: Any
+    y: Any
+    weight: Floats
+    keys: NDArray[np.uint64]
+
+    def fitted(self, part: Part, random: np.random.RandomState, time_left: TimeLeft) -> FittedPart:
+        """The runs of a part, as long as the pilots of the first find best and no surer of themselves than these say."""
+        first, pilots = self._run(part, random, time_left, PILOTS_SHARE)
+        length, said = first.n_estimators_, None
+        if pilots is not None:
+            temperatures = [pilots.temperature(stage) for stage in range(len(pilots.lengths))]
+            by_stage = [pilots.link(columns * factor) for columns, factor in zip(pilots.columns, temperatures, strict=True)]
+            losses = [careful_log_loss(probability, pilots.y, pilots.weight, pilots.N) for probability in by_stage]
+            best = int(np.argmin(losses))
+            said = by_stage[best]
+            if best + 1 < len(losses) and pilots.lengths[best] < min(length, pilots.n_made):
+                length = pilots.lengths[best]
+                _shorten(first, length)
+                first.temperature_ = temperatures[best]
+        models = [first]
+        for _ in range(part.n_runs - 1):
+            if time_left.is_up or not length:  # another would learn nothing, either
+                break
+            run, _ = self._run(part, random, time_left, 1.0, calibrate=False, n_estimators=length)
+            run.temperature_ = first.temperature_ * (first.n_estimators_ / max(1, run.n_estimators_) if time_left.was_short else 1.0)
+            models.append(run)
+        return FittedPart(part, models, pilots, said)
+
+    def _run(
+        self, part: Part, random: np.random.RandomState, time_left: TimeLeft, share: float, **parameters: Any
+    ) -> tuple[BoostingClassifier, Pilots | None]:
+        seed = random.randint(np.iinfo(np.int32).max)
+        model: BoostingClassifier = clone(part.model).set_params(random_state=seed, callbacks=time_left.callbacks(share), **parameters)
+        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, n_stages=N_STAGES)
+        model.callbacks = None
+        return model, pilots
+
+
+def _shorten(model: BoostingClassifier, n_rounds: int) -> None:
+    """Keep only the first rounds."""
+    model.forest_ = model.forest_.first_rounds(n_rounds)
+    model.n_estimators_ = n_rounds
+    model.stop_reason_ = f"pilots did no better after more than {n_rounds} rounds"
+    model.history_ = {name: values[:n_rounds] for name, values in model.history_.items()}
+    model.n_clipped_steps_ = int(model.history_["n_clipped"].sum())

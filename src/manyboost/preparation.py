@@ -1,0 +1,67 @@
+"""What is learnt of the columns before boosting, and rows made ready by it for the weak learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.committee import PlainRows
+from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.similarity_space import Space
+from manyboost.parameters import check_parameters
+from manyboost.protocol import Floats
+from manyboost.similarity_learner import SimilarityRows
+from manyboost.similarity_metric import space_for
+from manyboost.tree_learner import BinnedRows
+from manyboost.trees.binning import Binning, find_cuts
+from manyboost.weak_learning import Rows, Settings, Threads
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Bins for our trees, coordinates for similarities, and neither for a classifier, which sees the numbers themselves.
+
+    Attributes
+    ----------
+    estimator : the weak learner that was asked for; None are our trees
+    n_categories : of each column, 0 where it is numeric
+    binning : where members are trees
+    space : where they are similarities
+    """
+
+    estimator: Any
+    n_categories: NDArray[np.int32]
+    binning: Binning | None
+    space: Space | None
+
+    @classmethod
+    def learnt(
+        cls, estimator: Any, numeric: Any, labels: NDArray[np.intp], weight: Floats, n_categories: NDArray[np.int32], max_bins: int,
+        threads: Threads,
+    ) -> Preparation:  # fmt: skip
+        if estimator is None:
+            return cls(None, n_categories, find_cuts(numeric, weight, n_categories, max_bins, threads.map), None)
+        if not isinstance(estimator, LocalizedSimilarity):
+            return cls(estimator, n_categories, None, None)
+        check_parameters(estimator)
+        return cls(estimator, n_categories, None, space_for(estimator, numeric, labels, weight, n_categories))
+
+    def rows(
+        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
+    ) -> tuple[Rows, NDArray[np.intp], Floats, NDArray[np.intp]]:
+        """Rows, labels, weights and where they stood, in an order that depends on what is in the rows alone.
+
+        So does, from there on, everything that is drawn or added up.
+        """
+        rows: Rows
+        if self.space is not None:
+            rows = SimilarityRows.of(numeric, labels, number, self.estimator, self.space)
+        elif self.binning is not None:
+            rows = BinnedRows.of(numeric, labels, self.binning, settings, threads)
+        else:
+            rows = PlainRows.of(numeric, labels, self.estimator, self.n_categories > 0)
+        order = np.lexsort((weight, rows.keys))
+        return rows.in_order(order), labels[order], weight[order], order

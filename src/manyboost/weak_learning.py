@@ -1,0 +1,138 @@
+"""The contract between the loop and a weak learner: rows, members for problems, and what all members are together.
+
+A kind of weak learner is a class of :class:`Rows`, which makes a :class:`Learner` for the problems of a fit and an :class:`Ensemble` of the
+members that were grown. What the loop and the algorithm say to each other is in :mod:`manyboost.protocol`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.protocol import Floats, Leaves, Problem, Task
+from manyboost.rows import Response
+from manyboost.trees.exact_sums import sum_leaves
+from manyboost.trees.growing import GrowthLimits
+
+MAX_DRAWS = 10
+MAX_COPIES = 10  # of a row, on average
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the loop is told by the user."""
+
+    n_estimators: int
+    learning_rate: float
+    limits: GrowthLimits
+    subsample: float
+    sampling: Any  # a name, or a sampler with fit_resample
+    prune: str | None
+    seed: int
+    n_iter_no_change: int
+    tol: float
+
+
+@dataclass
+class Threads:
+    """Threads for one fit; ``pool`` is None for one thread."""
+
+    n: int
+    pool: ThreadPoolExecutor | None
+
+    @classmethod
+    @contextmanager
+    def of(cls, n: int) -> Iterator[Threads]:
+        if n == 1:
+            yield cls(1, None)
+            return
+        with ThreadPoolExecutor(n) as pool:
+            yield cls(n, pool)
+
+    def map(self, function: Callable[..., Any], items: Any) -> Any:
+        return map(function, items) if self.pool is None else self.pool.map(function, items)
+
+
+class Ensemble(Protocol):
+    """Members in the order they were added, as :class:`~manyboost.trees.forest.Forest` has trees."""
+
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def n_rounds(self) -> int: ...
+    @property
+    def is_constant(self) -> bool: ...
+    def first_rounds(self, n_rounds: int) -> Any: ...
+    def columns(self, X: Any, each: Callable[..., Any] = ...) -> Floats: ...
+    def staged_columns(self, X: Any) -> Iterator[Floats]: ...
+    def importances(self, n_features: int, decoder: Floats) -> Floats: ...
+    def contributions(self, X: Any, each: Callable[..., Any] = ...) -> tuple[Floats, Floats]: ...
+    def explained(self, row: Any) -> Any: ...  # why: of a :class:`~manyboost.contributions.DecidedRow`
+
+
+GrownMember = tuple[Any, Floats, int, int]  # a member, its vectors, the first column they are added to, its round
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What a weak learner made for a problem: a member, the leaf of each training row, and what is known of the leaves."""
+
+    member: Any
+    leaf: NDArray[np.int32]
+    leaves: Leaves
+
+
+class Learner(Protocol):
+    """Makes members for problems; ``n_draws`` is how often one of no use is made anew."""
+
+    @property
+    def n_draws(self) -> int: ...
+    def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]: ...
+    def grow_again(self, problem: Problem, *of: int) -> Grown: ...
+
+
+class Rows(Protocol):
+    """Rows as a weak learner takes them."""
+
+    @property
+    def keys(self) -> NDArray[np.uint64]: ...  # equal rows of one class have equal keys
+    def part(self, rows: NDArray[np.intp]) -> Any: ...
+    def in_order(self, order: NDArray[np.intp]) -> Any: ...  # all rows, from now on in this order
+    def agreed(self, task: Task) -> Task: ...  # the task as it is taught, where rows that cannot be told apart are to agree
+    def learner(self, task: Task, settings: Settings, threads: Threads) -> Learner: ...
+    def no_members(self, n_columns: int) -> Any: ...
+    def extended(self, ensemble: Any, grown: Sequence[GrownMember]) -> Any: ...
+    def respond(self, member: Any, vectors: Floats) -> Response: ...
+    def replay(self, ensemble: Any) -> Iterator[tuple[int, int, Response]]: ...  # round, column, and what is added
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows kept aside."""
+
+    rows: Rows
+    y: NDArray[np.intp]
+    weight: Floats
+
+
+def counted_rows(task: Task) -> int:
+    """The number of rows, a weight of two being two rows. Weights that are no whole numbers, or large ones, are no numbers of rows."""
+    n_rows = len(task.y)
+    if task.N / n_rows >= MAX_COPIES:
+        return n_rows
+    copies = task.weight * task.N
+    return round(task.N) if (np.abs(copies - np.rint(copies)) < 1e-6).all() else n_rows
+
+
+def sums_of_leaves(problem: Problem, leaf: NDArray[np.int32], n_leaves: int, known: Floats | None = None) -> Floats:
+    """What ``step`` sees: the sums of the leaf statistics, which may be known, and of a second pass where the problem wants one."""
+    sums = sum_leaves(problem.summed, leaf, n_leaves) if known is None else known
+    if problem.then is None:
+        return sums
+    return np.hstack([sums, sum_leaves(problem.then(sums, leaf), leaf, n_leaves)])
