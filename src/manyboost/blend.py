@@ -30,7 +30,7 @@ from manyboost.contributions import BlendExplanation, TreeExplanation, one_row
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs, read_labels
 from manyboost.learners import LocalizedSimilarity
-from manyboost.maths.links import best_temperature, careful_log_loss, log_loss, softmax
+from manyboost.maths.links import best_temperature, log_loss, softmax
 from manyboost.maths.mixtures import mixture_weights
 from manyboost.parameters import (
     anything,
@@ -48,7 +48,7 @@ from manyboost.protocol import Task
 from manyboost.row_keys import keys_of_numbers
 
 Floats = NDArray[np.float64]
-N_STAGES = 4  # lengths that pilots try, each half of the next
+STAGES_OF_TREES, STAGES_OF_SIMILARITIES = 4, 9  # lengths that pilots try, each half of the next: down to a dozen or two of rounds
 PILOTS_SHARE = 0.4  # of the time of a run with pilots, what is the run's own
 MOST_LEAVES = 2048
 ROWS_FOR_SIMILARITIES = 30_000  # with more, comparing examples takes longer than all the trees
@@ -56,11 +56,12 @@ ROWS_FOR_SIMILARITIES = 30_000  # with more, comparing examples takes longer tha
 
 @dataclass(frozen=True)
 class Part:
-    """A model of the blend that is fitted ``n_runs`` times, each time with chances of its own."""
+    """A model of the blend that is fitted ``n_runs`` times, each time with chances of its own; its pilots try ``n_stages`` lengths."""
 
     name: str
     model: BoostingClassifier
     n_runs: int
+    n_stages: int = STAGES_OF_TREES
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -196,7 +197,8 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
         if self.quality != "fast":
             parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs))
         if self.similarities is True or (self.similarities == "auto" and best and n_rows <= ROWS_FOR_SIMILARITIES):
-            parts.append(Part("REBEL with localized similarities", ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared), 1))
+            model = ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared)
+            parts.append(Part("REBEL with localized similarities", model, 1, STAGES_OF_SIMILARITIES))
         return parts
 
     def _fit_parts(self, parts: list[Part], rows: _Rows, random: np.random.RandomState, time_left: _TimeLeft) -> None:
@@ -359,6 +361,10 @@ class _TimeLeft:
         self.deadline, self.n_fits, self.was_short = deadline, n_fits, False
 
     @property
+    def limited(self) -> bool:
+        return self.deadline is not None
+
+    @property
     def is_up(self) -> bool:
         late = self.deadline is not None and time.monotonic() >= self.deadline
         self.was_short |= late
@@ -394,15 +400,11 @@ class _Rows:
         first, pilots = self._run(part, random, time_left, PILOTS_SHARE)
         length, said = first.n_estimators_, None
         if pilots is not None:
-            temperatures = [pilots.temperature(stage) for stage in range(len(pilots.lengths))]
-            by_stage = [pilots.link(columns * factor) for columns, factor in zip(pilots.columns, temperatures, strict=True)]
-            losses = [careful_log_loss(probability, pilots.y, pilots.weight, pilots.N) for probability in by_stage]
-            best = int(np.argmin(losses))
-            said = by_stage[best]
-            if best + 1 < len(losses) and pilots.lengths[best] < min(length, pilots.n_made):
-                length = pilots.lengths[best]
+            said = pilots.stages[pilots.best].said
+            if pilots.best_length is not None and pilots.best_length <= length:
+                length = pilots.best_length
                 _shorten(first, length)
-                first.temperature_ = temperatures[best]
+                first.temperature_ = pilots.stages[pilots.best].temperature
         models = [first]
         for _ in range(part.n_runs - 1):
             if time_left.is_up or not length:  # another would learn nothing, either
@@ -417,7 +419,8 @@ class _Rows:
     ) -> tuple[BoostingClassifier, Pilots | None]:
         seed = random.randint(np.iinfo(np.int32).max)
         model: BoostingClassifier = clone(part.model).set_params(random_state=seed, callbacks=time_left.callbacks(share), **parameters)
-        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, n_stages=N_STAGES)
+        pilots_first = model.calibrate == "auto" and not time_left.limited  # with a limit, the run itself comes first
+        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, n_stages=part.n_stages, pilots_first=pilots_first)
         model.callbacks = None
         return model, pilots
 
