@@ -430,6 +430,41 @@ def test_equal_rows_of_different_classes() -> None:
     assert (kept.forest_.scale[two] > 0).all()
 
 
+def test_mixed_points_are_a_class_that_is_never_decided_for(tmp_path: Any) -> None:
+    X, y = SMALL
+    X, y = np.vstack([X, X[:5], X[:5]]), np.r_[y, (y[:5] + 1) % 3, (y[:5] + 1) % 3]
+    mixed = np.r_[np.arange(5), np.arange(60, 70)]
+    model = model_of({"coincident": "mixed"}, n_estimators=1500).fit(X, y)
+    assert "below 1/N" in model.stop_reason_  # so that no row is mistaken, four classes being told apart
+    columns = model.forest_.columns(X)
+    assert_array_equal(columns.argmax(axis=1), np.where(np.isin(np.arange(70), mixed), 3, y))
+    assert_array_equal(model.predict(X), columns[:, :3].argmax(axis=1))
+    assert_array_equal(model.decision_function(X), columns[:, :3])
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    wrong = model.predict(X) != y
+    assert model.history_["training_error"][-1] == pytest.approx(wrong.mean())
+    assert set(np.flatnonzero(wrong)) <= set(mixed)
+    explanation = model.explain(X[20])
+    assert_allclose(sum(one.votes for one in explanation.comparisons), explanation.scores, atol=1e-9)
+
+    manyboost.save(model, tmp_path / "model")
+    again = manyboost.load(tmp_path / "model")
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    model._decoder = np.eye(4, 3)[:, ::-1]
+    with pytest.raises(ValueError, match="the decoder is none of this learner"):
+        manyboost.save(model, tmp_path / "other")
+    short = model_of({"coincident": "mixed"}, n_estimators=4, warm_start=True).fit(X, y)
+    longer = model_of({"coincident": "mixed"}, n_estimators=40).fit(X, y)
+    assert_array_equal(short.set_params(n_estimators=40).fit(X, y).decision_function(X), longer.decision_function(X))
+    order = np.random.default_rng(0).permutation(len(y))
+    assert digest(model_of({"coincident": "mixed"}, n_estimators=20, calibrate="auto").fit(X[order], y[order])) == digest(
+        model_of({"coincident": "mixed"}, n_estimators=20, calibrate="auto").fit(X, y)
+    )
+    assert model_of({"coincident": "mixed"}, n_estimators=1500).fit(*SMALL).score(*SMALL) == 1.0  # without any such point
+    with pytest.raises(ValueError, match="coincident='mixed' trains one more class, of which cost_matrix says nothing"):
+        model_of({"coincident": "mixed"}, cost_matrix=1 - np.eye(3)).fit(X, y)
+
+
 def test_sparse_rows_and_samples_of_rows() -> None:
     X, y = IRIS
     assert_array_equal(

@@ -392,7 +392,7 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
             self.class_prior_ = np.bincount(task.y, task.weight, K)
-        decoder = self.decoder(K)
+        decoder = self.estimator.decoder(K) if isinstance(self.estimator, LocalizedSimilarity) else self.decoder(K)
         work = Work(decoder, K if decoder is None else len(decoder), settings, threads)
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
         keys = keys if validation is None else rows.keys  # rows are left that no pilot needs

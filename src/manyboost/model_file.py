@@ -73,6 +73,7 @@ from manyboost.model_schema import (
     read_classes,
     read_columns,
     read_decoder,
+    read_given_decoder,
     read_forest,
     read_history,
     read_manifest,
@@ -409,7 +410,13 @@ def _read_model(manifest: dict[str, Any], body: memoryview, layout: Layout) -> B
 
     classes = read_classes(manifest)
     arrays = read_arrays(manifest, body, layout)
-    decoder = read_decoder(arrays, algorithm.decoder is not BoostingClassifier.decoder)
+    if layout is OF_TREES:
+        decoder = read_decoder(arrays, algorithm.decoder is not BoostingClassifier.decoder)
+    else:
+        require(algorithm.decoder is BoostingClassifier.decoder, "the algorithm cannot use similarities")
+        learner = LocalizedSimilarity(**read_parameters(manifest["learner"], set(LocalizedSimilarity._get_param_names())))
+        decoder = read_given_decoder(arrays, learner.decoder(len(classes)))
+        parameters["estimator"] = learner
     n_columns = len(classes) if decoder is None else len(decoder)
     columns, names = read_columns(manifest, manifest["sizes"]["features"])
     forest: Forest | Similarities
@@ -421,7 +428,6 @@ def _read_model(manifest: dict[str, Any], body: memoryview, layout: Layout) -> B
     else:
         forest = read_similarities(manifest, arrays, columns, n_columns)
         space, values = forest.space, forest.vectors
-        parameters["estimator"] = LocalizedSimilarity(**read_parameters(manifest["learner"], set(LocalizedSimilarity._get_param_names())))
     temperature, seed, stop_reason = read_scalars(manifest)
     n_members = len(forest.members) if isinstance(forest, Forest) else len(forest)
     check_scores(float(np.abs(values).max(initial=0.0)), n_members, decoder, temperature)

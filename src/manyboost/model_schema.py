@@ -338,6 +338,13 @@ def read_decoder(arrays: Mapping[str, NDArray[Any]], has_one: bool) -> Floats | 
     return decoder
 
 
+def read_given_decoder(arrays: Mapping[str, NDArray[Any]], given: Floats | None) -> Floats | None:
+    """The same where the weak learner says what it must be."""
+    decoder = arrays["decoder"]
+    require(np.array_equal(decoder, np.empty((0, decoder.shape[1])) if given is None else given), "the decoder is none of this learner")
+    return given
+
+
 def read_forest(arrays: Mapping[str, NDArray[Any]], binning: Binning, n_columns: int) -> Forest:
     """The trees, proved to be trees."""
     size, width, column, round_ = (arrays[name].astype(np.int64) for name in ("tree_size", "width", "column", "round"))

@@ -116,7 +116,12 @@ class SimilarityRows:
         first, point = self.points
         votes = np.zeros((len(first), task.K))
         np.add.at(votes, (point, task.y), task.weight)
-        return replace(task, y=votes.argmax(axis=1)[point])
+        if self.estimator.coincident == "majority":
+            return replace(task, y=votes.argmax(axis=1)[point])
+        if task.cost is not None:
+            raise ValueError("coincident='mixed' trains one more class, of which cost_matrix says nothing; use coincident='majority'.")
+        several = (votes > 0).sum(axis=1) > 1
+        return replace(task, y=np.where(several[point], task.K, task.y), K=task.K + 1)
 
     def learner(self, task: Task, settings: Settings, threads: Threads) -> SimilarityLearner:
         return SimilarityLearner(self, task, settings, threads)
