@@ -56,3 +56,28 @@ def least_loss_of_signs(f: Any, W: Any, y: Any) -> float:
     """Eq. 5 for f in {-1, +1}."""
     right = (signs(y, W.shape[1]) * f[:, None]) > 0
     return float(2 * np.sqrt((W * right).sum(axis=0) * (W * ~right).sum(axis=0)).sum())
+
+
+def pairs_by_newton_gain(at: Any, v: Any, h: Any, drawn: Any, numbers: Any, learner: Any) -> dict[tuple[int, int], float]:
+    """The gain of every pair of an anchor and a partner that the random numbers draw."""
+
+    def places(weight: Any, shares: Any) -> Any:
+        return np.searchsorted(np.cumsum(weight), np.asarray(shares) * weight.sum(), side="right")
+
+    heavy = np.where(drawn, np.abs(v), 0.0)
+    n = learner.n_anchors
+    anchors = [int(heavy.argmax()), *places(heavy, numbers[2 : 1 + n])]
+    others = places(heavy, numbers[1 + n :])
+    sample, sign, weight = np.arange(len(v)), v, h
+    if len(v) > learner.n_screened:
+        m = learner.n_screened
+        sample = places(np.abs(v), (np.arange(m) + numbers[0]) / m)
+        share = np.abs(v).sum() / m
+        sign, weight = np.sign(v[sample]) * share, h[sample] / np.abs(v[sample]) * share
+    out = {}
+    for i in anchors:
+        for j in [j for j in others if v[j] * np.sign(v[i]) < 0][: learner.n_partners]:
+            f = np.array([two_point(x, at[i], at[j]) for x in at[sample]])
+            f = np.where(f >= 0, 1.0, -1.0) if learner.response == "sign" else f
+            out[int(i), int(j)] = float((f @ sign) ** 2 / (f**2 @ weight))
+    return out

@@ -206,3 +206,27 @@ def test_no_class_is_ever_held_out_as_a_whole(weight: list[float]) -> None:
     assert part[0] == part[1] == part[2] == -1
     for held in range(5):
         assert set(y[part != held]) == {0, 1, 2}
+
+
+# ---- pilots that look for the best length ----------------------------------------------------------------------------------------------
+
+
+def test_pilots_that_come_first_end_soon_after_the_best_length() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = (X[:, 0] + rng.normal(0, 1.5, 400) > 0).astype(int)  # mostly noise: a few rounds learn all there is
+    model = AdaBoostMHClassifier(n_estimators=512, random_state=0)
+    pilots = clone(model)._fit(X, y, None, n_stages=6)
+    assert pilots is not None
+    assert not pilots.gave_up
+    fitted = clone(model)
+    found = fitted._fit(X, y, None, n_stages=6, pilots_first=True)
+    assert found is not None
+    assert found.gave_up
+    assert found.n_made == found.lengths[-1] < pilots.lengths[-1]
+    assert found.lengths == pilots.lengths[: len(found.lengths)]
+    for ours, theirs in zip(found.columns, pilots.columns, strict=False):
+        np.testing.assert_array_equal(ours, theirs)
+    assert found.best_length == pilots.best_length == fitted.n_estimators_
+    short = clone(model).set_params(n_estimators=fitted.n_estimators_, calibrate=False).fit(X, y)
+    np.testing.assert_array_equal(fitted.decision_function(X), short.decision_function(X))

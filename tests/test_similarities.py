@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from similarity_twin import best_steps, eigenvector, least_loss_of_signs, loss_of, one_point, signs, two_point
+from similarity_twin import best_steps, eigenvector, least_loss_of_signs, loss_of, one_point, pairs_by_newton_gain, signs, two_point
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_blobs
 
@@ -19,8 +19,9 @@ import manyboost
 from manyboost import RebelClassifier
 from manyboost.checks import digest
 from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.pair_search import best_pairs, single_precision
 from manyboost.learners.similarities import squared_distances
-from manyboost.learners.similarity_kernels import add_responses, screen_pairs
+from manyboost.learners.similarity_kernels import add_responses
 from manyboost.learners.similarity_space import learn_space
 from manyboost.maths.number_steps import binned_steps, bound_steps, exact_steps, scaled_by_number
 from manyboost.maths.weights import Weights
@@ -78,6 +79,15 @@ def test_the_largest_response_is_one_and_its_scale_does_not_matter() -> None:
     assert answers(first[None], far, 0.5) == -1
 
 
+@pytest.mark.parametrize(("n_rows", "n_points", "n_columns"), [(1, 1, 1), (700, 9, 5), (520, 4, 2), (3, 6, 3)])
+def test_distances_do_not_depend_on_what_is_beside_them(n_rows: int, n_points: int, n_columns: int) -> None:
+    rows, points = RNG.normal(size=(n_columns, n_rows)), RNG.normal(size=(n_columns, n_points))
+    found = squared_distances(rows, points)
+    assert_allclose(found, ((rows[:, None] - points[:, :, None]) ** 2).sum(axis=0), rtol=1e-13)
+    for i, j in ((0, 0), (n_points - 1, n_rows - 1)):
+        assert squared_distances(rows[:, [j]], points[:, [i]])[0, 0] == found[i, j]
+
+
 @pytest.mark.parametrize("hard", [False, True])
 def test_exact_steps_are_the_least_loss_of_each_class(hard: bool) -> None:
     n, K = 300, 4
@@ -114,20 +124,22 @@ def test_steps_without_an_end_are_cut_off_and_weights_follow_the_steps() -> None
     assert_allclose(scaled_by_number(W, a, f, y), W * np.exp(-signs(y, 2) * np.outer(f, a)), rtol=1e-12)
 
 
-def test_screening_is_the_newton_gain() -> None:
-    rows, points = RNG.normal(size=(24, 3)), RNG.normal(size=(6, 3))
-    v, h = RNG.normal(size=24), RNG.exponential(size=24)
-    first, second = np.array([0, 0, 1, 2]), np.array([3, 4, 5, 2])
-    distance = squared_distances(rows.T.copy(), points.T.copy())
-    e = squared_distances(points.T.copy(), points.T.copy())[first, second] / 4
-    for hard in (False, True):
-        gain = np.empty(4)
-        screen_pairs(distance, first, second, e, v, h, hard, gain)
-        for p in range(3):
-            f = np.array([two_point(x, points[first[p]], points[second[p]]) for x in rows])
-            f = np.sign(f) if hard else f
-            assert_allclose(gain[p], (f @ v) ** 2 / (f**2 @ h), rtol=1e-9)
-        assert gain[3] == 0  # a point and itself
+@pytest.mark.parametrize(("n", "hard"), [(40, False), (40, True), (300, False)])
+def test_the_search_finds_the_pairs_of_the_largest_newton_gain(n: int, hard: bool) -> None:
+    rng = np.random.default_rng(n)
+    at, v, h, numbers = rng.normal(size=(n, 5)), rng.normal(size=n), rng.exponential(size=n), rng.random(1 + 6 + 4 * 8)
+    drawn = rng.random(n) < 0.8
+    learner = LocalizedSimilarity(
+        n_anchors=6, n_partners=8, n_finalists=4, n_screened=64, response="sign" if hard else "real"
+    )  # fmt: skip
+    wanted = pairs_by_newton_gain(at, v, h, drawn, numbers, learner)
+    pairs, gains = best_pairs(single_precision(1e60 * at.T), v, h, drawn, numbers, learner)
+    assert len(wanted) > 4 == len(pairs)
+    assert_allclose(gains, sorted(wanted.values(), reverse=True)[:4], rtol=1e-4)
+    assert_allclose(gains, [wanted[tuple(pair)] for pair in pairs.tolist()], rtol=1e-4)
+    assert drawn[pairs].all()
+    one_group, _ = best_pairs(single_precision(at.T), np.abs(v), h, drawn, numbers, learner)
+    assert len(one_group) == 0
 
 
 def test_the_direction_is_the_first_eigenvector_of_the_large_matrix() -> None:
@@ -414,6 +426,41 @@ def test_equal_rows_of_different_classes() -> None:
     assert kept.history_["training_error"][-1] >= 5 / 70 - 1e-12
     two = kept.forest_.second >= 0
     assert (kept.forest_.scale[two] > 0).all()
+
+
+def test_mixed_points_are_a_class_that_is_never_decided_for(tmp_path: Any) -> None:
+    X, y = SMALL
+    X, y = np.vstack([X, X[:5], X[:5]]), np.r_[y, (y[:5] + 1) % 3, (y[:5] + 1) % 3]
+    mixed = np.r_[np.arange(5), np.arange(60, 70)]
+    model = model_of({"coincident": "mixed"}, n_estimators=1500).fit(X, y)
+    assert "below 1/N" in model.stop_reason_  # so that no row is mistaken, four classes being told apart
+    columns = model.forest_.columns(X)
+    assert_array_equal(columns.argmax(axis=1), np.where(np.isin(np.arange(70), mixed), 3, y))
+    assert_array_equal(model.predict(X), columns[:, :3].argmax(axis=1))
+    assert_array_equal(model.decision_function(X), columns[:, :3])
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    wrong = model.predict(X) != y
+    assert model.history_["training_error"][-1] == pytest.approx(wrong.mean())
+    assert set(np.flatnonzero(wrong)) <= set(mixed)
+    explanation = model.explain(X[20])
+    assert_allclose(sum(one.votes for one in explanation.comparisons), explanation.scores, atol=1e-9)
+
+    manyboost.save(model, tmp_path / "model")
+    again = manyboost.load(tmp_path / "model")
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    model._decoder = np.eye(4, 3)[:, ::-1]
+    with pytest.raises(ValueError, match="the decoder is none of this learner"):
+        manyboost.save(model, tmp_path / "other")
+    short = model_of({"coincident": "mixed"}, n_estimators=4, warm_start=True).fit(X, y)
+    longer = model_of({"coincident": "mixed"}, n_estimators=40).fit(X, y)
+    assert_array_equal(short.set_params(n_estimators=40).fit(X, y).decision_function(X), longer.decision_function(X))
+    order = np.random.default_rng(0).permutation(len(y))
+    assert digest(model_of({"coincident": "mixed"}, n_estimators=20, calibrate="auto").fit(X[order], y[order])) == digest(
+        model_of({"coincident": "mixed"}, n_estimators=20, calibrate="auto").fit(X, y)
+    )
+    assert model_of({"coincident": "mixed"}, n_estimators=1500).fit(*SMALL).score(*SMALL) == 1.0  # without any such point
+    with pytest.raises(ValueError, match="coincident='mixed' trains one more class, of which cost_matrix says nothing"):
+        model_of({"coincident": "mixed"}, cost_matrix=1 - np.eye(3)).fit(X, y)
 
 
 def test_sparse_rows_and_samples_of_rows() -> None:

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
-from manyboost.blend_parts import FittedPart, Part, TimeLeft, TrainingRows
+from manyboost.blend_parts import STAGES_OF_SIMILARITIES, FittedPart, Part, TimeLeft, TrainingRows
 from manyboost.columns import TakesTables, feature_names, read_columns
 from manyboost.contributions import BlendExplanation, DecidedRow, one_row
 from manyboost.estimator import BoostingClassifier
@@ -185,7 +185,8 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
         if self.quality != "fast":
             parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs))
         if self.similarities is True or (self.similarities == "auto" and best and n_rows <= ROWS_FOR_SIMILARITIES):
-            parts.append(Part("REBEL with localized similarities", ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared), 1))
+            model = ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared)
+            parts.append(Part("REBEL with localized similarities", model, 1, STAGES_OF_SIMILARITIES))
         return parts
 
     def _fit_parts(self, parts: list[Part], rows: TrainingRows, random: np.random.RandomState, time_left: TimeLeft) -> None:

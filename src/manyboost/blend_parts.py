@@ -12,20 +12,20 @@ from sklearn.base import clone
 
 from manyboost.calibration import Pilots
 from manyboost.estimator import BoostingClassifier
-from manyboost.maths.links import careful_log_loss
 
 Floats = NDArray[np.float64]
-N_STAGES = 4  # lengths that pilots try, each half of the next
+STAGES_OF_TREES, STAGES_OF_SIMILARITIES = 4, 9  # lengths that pilots try, each half of the next: down to a dozen or two of rounds
 PILOTS_SHARE = 0.4  # of the time of a run with pilots, what is the run's own
 
 
 @dataclass(frozen=True)
 class Part:
-    """A model of the blend that is fitted ``n_runs`` times, each time with chances of its own."""
+    """A model of the blend that is fitted ``n_runs`` times, each time with chances of its own; its pilots try ``n_stages`` lengths."""
 
     name: str
     model: BoostingClassifier
     n_runs: int
+    n_stages: int = STAGES_OF_TREES
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class TimeLeft:
 
     def __init__(self, deadline: float | None, n_fits: int) -> None:
         self.deadline, self.n_fits, self.was_short = deadline, n_fits, False
+
+    @property
+    def limited(self) -> bool:
+        return self.deadline is not None
 
     @property
     def is_up(self) -> bool:
@@ -87,15 +91,11 @@ class TrainingRows:
         first, pilots = self._run(part, random, time_left, PILOTS_SHARE)
         length, said = first.n_estimators_, None
         if pilots is not None:
-            temperatures = [pilots.temperature(stage) for stage in range(len(pilots.lengths))]
-            by_stage = [pilots.link(columns * factor) for columns, factor in zip(pilots.columns, temperatures, strict=True)]
-            losses = [careful_log_loss(probability, pilots.y, pilots.weight, pilots.N) for probability in by_stage]
-            best = int(np.argmin(losses))
-            said = by_stage[best]
-            if best + 1 < len(losses) and pilots.lengths[best] < min(length, pilots.n_made):
-                length = pilots.lengths[best]
+            said = pilots.stages[pilots.best].said
+            if pilots.best_length is not None and pilots.best_length <= length:
+                length = pilots.best_length
                 _shorten(first, length)
-                first.temperature_ = temperatures[best]
+                first.temperature_ = pilots.stages[pilots.best].temperature
         models = [first]
         for _ in range(part.n_runs - 1):
             if time_left.is_up or not length:  # another would learn nothing, either
@@ -110,7 +110,8 @@ class TrainingRows:
     ) -> tuple[BoostingClassifier, Pilots | None]:
         seed = random.randint(np.iinfo(np.int32).max)
         model: BoostingClassifier = clone(part.model).set_params(random_state=seed, callbacks=time_left.callbacks(share), **parameters)
-        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, n_stages=N_STAGES)
+        pilots_first = model.calibrate == "auto" and not time_left.limited  # with a limit, the run itself comes first
+        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, n_stages=part.n_stages, pilots_first=pilots_first)
         model.callbacks = None
         return model, pilots
 

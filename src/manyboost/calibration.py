@@ -4,18 +4,23 @@ Boosting pushes scores outwards for as long as it runs, so probabilities from it
 fitted to held-out rows, mends that and leaves every decision as it is. The held-out scores come from pilot fits on four fifths of the
 rows, of half the length: the factor falls geometrically with the rounds, so that of the full length is the square of that at half,
 divided by that at a quarter. Where a run ended by itself, the factor falls with the number of rounds that were made.
+
+Pilots can also look for the best length of a run. They then end soon after it: where two doublings of the length made the first of them
+no better on its held-out rows, none is made longer than that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.loop import Algorithm, Work, boost
-from manyboost.maths.links import best_temperature
+from manyboost.loop import Algorithm, Boosted, Work, boost
+from manyboost.maths.links import best_temperature, careful_log_loss
 from manyboost.protocol import Floats, Task
 from manyboost.validation import folds_of_rows
 from manyboost.weak_learning import Rows
@@ -23,6 +28,29 @@ from manyboost.weak_learning import Rows
 N_FOLDS = 5
 HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
 SHORTEST = 16  # rounds: below this the pilot has the full length
+PATIENCE = 2  # doublings of the length after the best one
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What held-out rows are told after some length of a run.
+
+    Attributes
+    ----------
+    temperature : the best factor of the scores
+    said : (m, K) the probabilities at that temperature
+    loss : their careful log-loss
+    """
+
+    temperature: float
+    said: Floats
+    loss: float
+
+    @classmethod
+    def of(cls, link: Callable[[Floats], Floats], columns: Floats, y: NDArray[np.intp], weight: Floats, n_rows: float) -> Stage:
+        temperature = best_temperature(lambda factor: link(columns * factor), y, weight, n_rows)
+        said = link(columns * temperature)
+        return cls(temperature, said, careful_log_loss(said, y, weight, n_rows))
 
 
 @dataclass(frozen=True)
@@ -37,6 +65,7 @@ class Pilots:
     n_made : rounds that the runs made, in the mean
     ended : did one end by itself?
     full_size : did the loss itself end all of them, as it ends the fit? The scores are then as large as they become.
+    gave_up : were they ended because longer ones did no better?
     y, weight : (m,) of the held-out rows, which stand in the order of their keys
     N : how many rows they count for
     """
@@ -47,31 +76,47 @@ class Pilots:
     n_made: float
     ended: bool
     full_size: bool
+    gave_up: bool
     y: NDArray[np.intp]
     weight: Floats
     N: float
 
-    def temperature(self, stage: int) -> float:
-        """The best factor of the scores of a stage."""
-        return best_temperature(lambda factor: self.link(self.columns[stage] * factor), self.y, self.weight, self.N)
+    @cached_property
+    def stages(self) -> list[Stage]:
+        """The scores at each length, as sure of themselves as is best."""
+        return [Stage.of(self.link, columns, self.y, self.weight, self.N) for columns in self.columns]
+
+    @property
+    def best(self) -> int:
+        """The number of the best stage."""
+        return int(np.argmin([stage.loss for stage in self.stages]))
+
+    @property
+    def best_length(self) -> int | None:
+        """The length after which more rounds did no good; None where pilots are best at their end."""
+        length = self.lengths[self.best]
+        found = self.gave_up or (self.best + 1 < len(self.lengths) and length < self.n_made)
+        return length if found else None
 
     def temperature_after(self, n_rounds: int, n_wanted: int) -> float:
         """That of the scores after ``n_rounds`` of the ``n_wanted`` for which the pilots were made."""
-        last = self.temperature(-1)
+        last = self.stages[-1].temperature
         if self.full_size:
             return last
         if n_rounds < n_wanted or self.ended:
             return last * self.n_made / n_rounds  # scores grow with the rounds
         # chance may let it rise, which is not to be taken further
-        return min(last**2 / self.temperature(-2), last) if len(self.lengths) > 1 else last
+        return min(last**2 / self.stages[-2].temperature, last) if len(self.lengths) > 1 else last
 
 
 def run_pilots(
-    algorithm: Algorithm, link: Callable[[Floats], Floats], task: Task, rows: Rows, work: Work, keys: NDArray[np.uint64], n_stages: int = 2
-) -> Pilots | None:
+    algorithm: Algorithm, link: Callable[[Floats], Floats], task: Task, rows: Rows, work: Work, keys: NDArray[np.uint64],
+    n_stages: int = 2, give_up: bool = False,
+) -> Pilots | None:  # fmt: skip
     """Fits of half the length to four fifths of the rows; None when no row can be held out, or nothing is learnt.
 
-    ``keys`` tell the rows apart. Each of the ``n_stages`` lengths is half of the next.
+    ``keys`` tell the rows apart. Each of the ``n_stages`` lengths is half of the next. With ``give_up`` the pilots are no longer than it
+    takes to see that they become no better.
     """
     settings = work.settings
     fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
@@ -83,24 +128,32 @@ def run_pilots(
     if half < SHORTEST or algorithm.revises:  # members that are revised say nothing of shorter fits
         lengths = [settings.n_estimators]
 
-    def pilot(held: int) -> tuple[NDArray[np.intp], list[Floats], int, bool]:
+    def pilot(held: int, lengths: list[int], give_up: bool) -> tuple[NDArray[np.intp], list[Floats], Boosted, bool]:
         outside = np.flatnonzero(fold == held)
         outside = outside[np.lexsort((task.weight[outside], keys[outside]))][:HELD_OUT_ROWS]
         inside = np.setdiff1d(np.arange(len(fold)), outside)
-        shorter = replace(work, settings=replace(settings, n_estimators=lengths[-1]))
-        boosted = boost(algorithm, task.part(inside), rows.part(inside), shorter)
-        columns = np.zeros((len(outside), work.n_columns))
-        stages: list[Floats] = []
-        for round_, column, response in rows.part(outside).replay(boosted.ensemble):
-            while round_ >= lengths[len(stages)]:
-                stages.append(columns.copy())
-            columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
-        stages += [columns] * (len(lengths) - len(stages))  # a run that ended early has its last scores at every later stage
-        small = bool(boosted.history["loss"]) and algorithm.enough(task.part(inside), boosted.history["loss"][-1]) is not None
-        return outside, stages, boosted.ensemble.n_rounds, small
+        out_rows, y, weight = rows.part(outside), task.y[outside], task.weight[outside]
+        losses: list[float] = []
 
-    held, stages, n_rounds, small = zip(*(pilot(at) for at in range(n_pilots)), strict=True)
-    columns = [np.concatenate(of_stage) for of_stage in zip(*stages, strict=True)]
+        def is_past_the_best(round_: int, _: dict[str, float], so_far: Callable[[], Any]) -> bool:
+            if not give_up or round_ + 1 != lengths[len(losses)] or round_ + 1 == lengths[-1]:
+                return False
+            columns = _stages_of(so_far(), out_rows, lengths[: len(losses) + 1], work.n_columns)[-1]
+            losses.append(Stage.of(link, columns, y, weight, task.N * float(weight.sum())).loss)
+            return int(np.argmin(losses)) + PATIENCE < len(losses)
+
+        shorter = replace(work, settings=replace(settings, n_estimators=lengths[-1]))
+        boosted = boost(algorithm, task.part(inside), rows.part(inside), shorter, after_round=is_past_the_best)
+        small = bool(boosted.history["loss"]) and algorithm.enough(task.part(inside), boosted.history["loss"][-1]) is not None
+        return outside, _stages_of(boosted.ensemble, out_rows, lengths, work.n_columns), boosted, small
+
+    first = pilot(0, lengths, give_up)
+    gave_up = first[2].stop_reason.startswith("a callback")
+    if gave_up:
+        lengths = lengths[: lengths.index(first[2].ensemble.n_rounds) + 1]
+    held, stages, boosted, small = zip(first, *(pilot(at, lengths, False) for at in range(1, n_pilots)), strict=True)
+    n_rounds = [one.ensemble.n_rounds for one in boosted]
+    columns = [np.concatenate(of_stage) for of_stage in zip(*(of_pilot[: len(lengths)] for of_pilot in stages), strict=True)]
     if not columns[0].any():
         return None
     all_held = np.concatenate(held)
@@ -113,10 +166,22 @@ def run_pilots(
         n_made=float(np.mean(n_rounds)),
         ended=min(n_rounds) < lengths[-1],
         full_size=all(small),
+        gave_up=gave_up,
         y=task.y[all_held[order]],
         weight=weight,
         N=task.N * float(weight.sum()),
     )
+
+
+def _stages_of(ensemble: Any, rows: Rows, lengths: list[int], n_columns: int) -> list[Floats]:
+    """The scores of rows after each length; a run that ended early has its last scores at every later stage."""
+    columns = np.zeros((len(rows.keys), n_columns))
+    stages: list[Floats] = []
+    for round_, column, response in rows.replay(ensemble):
+        while round_ >= lengths[len(stages)]:
+            stages.append(columns.copy())
+        columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
+    return stages + [columns] * (len(lengths) - len(stages))
 
 
 def _effective_rows(task: Task, keys: NDArray[np.uint64]) -> float:

@@ -155,7 +155,7 @@ def compare(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="piboost, hm, m2t, resampling (of m2t) or rebel.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="piboost, amazon (of piboost), hm, m2t, resampling (of m2t) or rebel.")],
     sets: Annotated[str | None, typer.Option("--sets", help="Names of the paper's data sets with commas between; else all.")] = None,
     algorithms: Annotated[str | None, typer.Option("--algorithms", "-a", help="Of the paper's, with commas between; else all.")] = None,
     splits: Annotated[int | None, typer.Option("--splits", min=1, help="How many of the paper's splits to run; else all.")] = None,

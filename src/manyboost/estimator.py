@@ -124,9 +124,12 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, validation_set: tuple[Any, Any, Any] = (None, None, None),
-        keys: NDArray[np.uint64] | None = None, n_stages: int = 2,
+        keys: NDArray[np.uint64] | None = None, n_stages: int = 2, pilots_first: bool = False,
     ) -> Pilots | None:  # fmt: skip
-        """Fit, and the pilots that gave the temperature. Models whose pilots are to hold out the same rows are given ``keys`` of these."""
+        """Fit, and the pilots that gave the temperature. Models whose pilots are to hold out the same rows are given ``keys`` of these.
+
+        With ``pilots_first`` no more rounds are made than the pilots find to be of use.
+        """
         self._check_choices(self.revises)
         going_on = self.warm_start and hasattr(self, "forest_")
         if not going_on:
@@ -145,7 +148,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         with Threads.of(self._n_threads()) as threads:
             return self._fit_rows(numeric, labels.y, labels.weight, validation_set, threads, going_on, Rounds(
                 self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
-            ), keys, n_stages)  # fmt: skip
+            ), keys, n_stages, pilots_first)  # fmt: skip
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         if self.rounds_wanted < self.n_estimators_:
@@ -158,7 +161,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _fit_rows(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, validation_set: tuple[Any, Any, Any], threads: Threads,
-        going_on: bool, rounds: Rounds, keys: NDArray[np.uint64] | None, n_stages: int,
+        going_on: bool, rounds: Rounds, keys: NDArray[np.uint64] | None, n_stages: int, pilots_first: bool,
     ) -> Pilots | None:  # fmt: skip
         settings, K = self._settings(self._seed), len(self.classes_)
         used = np.flatnonzero(labels >= 0)
@@ -174,11 +177,15 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
             self.class_prior_ = np.bincount(task.y, task.weight, K)
-        decoder = self.decoder(K)
+        of_learner = self._preparation.decoder(K)
+        decoder = self.decoder(K) if of_learner is None else of_learner
         work = Work(decoder, K if decoder is None else len(decoder), settings, threads)
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
         keys = keys if validation is None else rows.keys  # rows are left that no pilot needs
         earlier = self._earlier() if going_on and not self.revises else None
+        pilots = run_pilots(self, self.link, task, rows, work, keys, n_stages, give_up=True) if pilots_first else None
+        if pilots is not None and pilots.best_length is not None:
+            settings = replace(settings, n_estimators=pilots.best_length)
         if earlier is None or not self._ended_by_itself():
             with progress_of(self, settings.n_estimators, earlier.ensemble.n_rounds if earlier else 0) as show:
 
@@ -188,9 +195,12 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
                     stop = any([bool(callback(record)) for callback in self.callbacks or ()])  # noqa: C419 (each is called)
                     return rounds.end_round(lambda: self._fitted_attributes(so_far(), decoder, 1.0)) or stop
 
-                boosted = boost(self, task, rows, work, validation=validation, earlier=earlier, after_round=after_round)
+                boosted = boost(
+                    self, task, rows, replace(work, settings=settings), validation=validation, earlier=earlier, after_round=after_round
+                )
             self._take_over(boosted, decoder, validation, settings)
-        pilots = self._calibrate(task, rows, work, validation, keys, n_stages) if self.calibrate == "auto" else None
+        if self.calibrate == "auto":
+            pilots = self._calibrate(task, rows, work, validation, keys, n_stages, pilots)
         rounds.end(lambda: self._fitted_attributes(self.forest_, decoder, self.temperature_))
         return pilots
 
@@ -244,8 +254,9 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
     def _calibrate(
-        self, task: Task, rows: Rows, work: Work, validation: Validation | None, keys: NDArray[np.uint64], n_stages: int
-    ) -> Pilots | None:
+        self, task: Task, rows: Rows, work: Work, validation: Validation | None, keys: NDArray[np.uint64], n_stages: int,
+        pilots: Pilots | None,
+    ) -> Pilots | None:  # fmt: skip
         """Set the temperature: from the validation rows where there are some, else from pilot fits, which are returned."""
         self.temperature_ = 1.0
         if not self.n_estimators_:
@@ -258,7 +269,8 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             return None
         if self.stop_reason_.startswith("a callback"):  # no use in pilots that are longer than the model
             work = replace(work, settings=replace(work.settings, n_estimators=self.n_estimators_))
-        pilots = run_pilots(self, self.link, task, rows, work, keys, n_stages)
+        if pilots is None:
+            pilots = run_pilots(self, self.link, task, rows, work, keys, n_stages)
         if pilots is not None:
             self.temperature_ = pilots.temperature_after(self.n_estimators_, work.settings.n_estimators)
         return pilots

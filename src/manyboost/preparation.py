@@ -49,6 +49,10 @@ class Preparation:
         check_parameters(estimator)
         return cls(estimator, n_categories, None, space_for(estimator, numeric, labels, weight, n_categories))
 
+    def decoder(self, K: int) -> Floats | None:
+        """What columns mean for the scores where the weak learner tells more classes apart than there are; None where it does not."""
+        return None if self.space is None else self.estimator.decoder(K)
+
     def rows(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
     ) -> tuple[Rows, NDArray[np.intp], Floats, NDArray[np.intp]]:

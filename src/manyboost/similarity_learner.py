@@ -26,16 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.learners.localized_similarity import LocalizedSimilarity
+from manyboost.learners.pair_search import best_pairs, n_numbers, single_precision
 from manyboost.learners.similarities import Comparison, Similarities, squared_distances
 from manyboost.learners.similarity_kernels import (
-    LANES,
     add_along,
     add_distances,
     add_products,
     add_responses,
     add_signed_weights,
     isolator_losses,
-    screen_pairs,
 )
 from manyboost.learners.similarity_space import Space
 from manyboost.maths.number_steps import binned_steps
@@ -49,7 +48,6 @@ from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.weak_learning import Grown, GrownMember, Settings, Threads, counted_rows
 
 BLOCK = 4096  # rows whose sums are made together
-TRIES = 4  # draws for each partner of either group
 HOMOGENEOUS = Comparison(-1, -1, 0.0, False)
 Rows = NDArray[np.intp]
 
@@ -118,7 +116,12 @@ class SimilarityRows:
         first, point = self.points
         votes = np.zeros((len(first), task.K))
         np.add.at(votes, (point, task.y), task.weight)
-        return replace(task, y=votes.argmax(axis=1)[point])
+        if self.estimator.coincident == "majority":
+            return replace(task, y=votes.argmax(axis=1)[point])
+        if task.cost is not None:
+            raise ValueError("coincident='mixed' trains one more class, of which cost_matrix says nothing; use coincident='majority'.")
+        several = (votes > 0).sum(axis=1) > 1
+        return replace(task, y=np.where(several[point], task.K, task.y), K=task.K + 1)
 
     def learner(self, task: Task, settings: Settings, threads: Threads) -> SimilarityLearner:
         return SimilarityLearner(self, task, settings, threads)
@@ -199,6 +202,8 @@ class SimilarityLearner:
         self.n_points = len(self.row_of)
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
+        self.searched = single_precision(np.take(self.Z, self.row_of, axis=1))
+        self.numbers = np.arange(n_numbers(self.learner), dtype=np.uint64)
         self.hard = self.learner.response == "sign"
         self.least_share = settings.limits.min_weight_fraction_leaf
 
@@ -329,7 +334,7 @@ class SimilarityLearner:
 
     def _distances(self, rows: Rows) -> Floats:
         """Squared distances (m, n) of some rows to all."""
-        n, points = len(self.point), np.take(self.Z, rows, axis=1)
+        n, points = len(self.point), np.take(self.Z.T, rows, axis=0)
         out = np.empty((len(rows), n))
         in_parts(self.threads, -(-n // BLOCK), lambda first, last: add_distances(
             self.Z, points, first * BLOCK, min(last * BLOCK, n), out
@@ -338,42 +343,9 @@ class SimilarityLearner:
 
     def _screened_pairs(self, direction: _Direction, drawn: NDArray[np.bool_], seed: int) -> tuple[list[Comparison], float]:
         """The pairs of anchors and partners of the largest Newton gain, and the largest."""
-        learner, v = self.learner, direction.v
-        heavy = np.where(drawn, np.abs(v), 0.0)
-        numbers = uniform_of_keys(seed, np.arange(1 + learner.n_anchors + TRIES * learner.n_partners, dtype=np.uint64))
-        below = np.cumsum(heavy)
-        anchors = np.append(int(heavy.argmax()), _drawn_by(below, numbers[2 : 1 + learner.n_anchors]))
-        some = _drawn_by(below, numbers[1 + learner.n_anchors :])
-        partners = [some[group][: learner.n_partners] for group in (v[some] < 0, v[some] > 0)]
-        if not (len(partners[0]) and len(partners[1])):
-            return [], 0.0
-        rows = self.row_of[np.concatenate([anchors, *partners])]
-        points = np.take(self.Z, rows, axis=1)
-        down, up = np.arange(len(partners[0])) + len(anchors), np.arange(len(partners[1])) + len(anchors) + len(partners[0])
-        opposite = [up if v[point] < 0 else down for point in anchors]
-        first = np.repeat(np.arange(len(anchors)), [len(some) for some in opposite])
-        second = np.concatenate(opposite)
-        e = squared_distances(points, np.ascontiguousarray(points[:, : len(anchors)]))[first, second] / 4
-        sample, sign, h = self._sample(direction, numbers[0])
-        distance = squared_distances(sample, points)
-        gain = np.empty(len(first))
-        screen_pairs(distance, first, second, e, sign, h, self.hard, gain)
-        best = np.argsort(-gain, kind="stable")[: learner.n_finalists]
-        found = dict.fromkeys((int(rows[first[p]]), int(rows[second[p]])) for p in best if gain[p] > 0)
-        return [Comparison(i, j, 0.0, self.hard) for i, j in found], float(gain[best[0]])
-
-    def _sample(self, direction: _Direction, number: float) -> tuple[Floats, Floats, Floats]:
-        """Points to screen pairs on, by their coordinates, with v and h of each: all, or some drawn evenly along the sum of |v|."""
-        n, v, h = self.n_points, direction.v, direction.h
-        wanted = -(-min(self.learner.n_screened, n) // LANES) * LANES
-        if n <= self.learner.n_screened:
-            padding = (0, wanted - n)
-            return np.pad(np.take(self.Z, self.row_of, axis=1), ((0, 0), padding)), np.pad(v, padding), np.pad(h, padding)
-        heavy = np.abs(v)
-        below = np.cumsum(heavy)
-        points = _drawn_by(below, (np.arange(wanted) + number) / wanted)
-        share = below[-1] / wanted  # of the sum of |v| that each stands for
-        return np.take(self.Z, self.row_of[points], axis=1), np.sign(v[points]) * share, h[points] / heavy[points] * share
+        numbers = uniform_of_keys(seed, self.numbers)
+        pairs, gains = best_pairs(self.searched, direction.v, direction.h, drawn, numbers, self.learner)
+        return [Comparison(i, j, 0.0, self.hard) for i, j in self.row_of[pairs].tolist()], float(gains.max(initial=0.0))
 
     def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
         """Procedure 5.2, steps 4 to 6: the isolated row against its nearest opposite rows, and whatever is near these left out."""
@@ -390,10 +362,3 @@ class SimilarityLearner:
             alive &= answer > answer[nearest] / 2
             alive[nearest] = False
         return found
-
-
-def _drawn_by(below: Floats, numbers: Floats) -> Rows:
-    """A place for each number in [0, 1): there the sum of the weights passes that share of it. None without weight."""
-    if not below[-1] > 0:
-        return np.empty(0, np.intp)
-    return np.asarray(np.searchsorted(below, np.minimum(numbers * below[-1], np.nextafter(below[-1], 0.0)), side="right"))

@@ -145,7 +145,8 @@ class RebelClassifier(BoostingClassifier):
         return f"the loss {loss:.3g} is below 1/N, so no row is mistaken" if separated else None
 
     def link(self, columns: Floats) -> Floats:
-        return normalised_sigmoid(2 * columns)
+        mixed = getattr(self.estimator, "coincident", None) == "mixed"  # then the last column is that of no class
+        return normalised_sigmoid(2 * (columns[:, :-1] if mixed else columns))
 
 
 def starred(cost: Floats) -> Floats:

@@ -5,7 +5,7 @@ A name is looked up in this order:
 1. a folder of data sets (``folder``, or the variable MANYBOOST_DATA): ``NAME.csv.gz`` (header row, last column ``class``, empty cells are
    missing) or ``NAME.npz`` (arrays ``X`` and ``y``), ``NAME.split`` (how many leading rows are the official training part) and
    ``index.json`` (``{name: {"categorical_columns": [...]}}``, the columns that hold categories although they look like numbers);
-2. the sets that come with scikit-learn;
+2. the sets that come with scikit-learn, and ``amazon-stand-in``, which is made up;
 3. OpenML, by the numbers in ``tables/openml.csv``. What was fetched is kept in the format of 1 (``~/.cache/manyboost``, or the variable
    MANYBOOST_CACHE) beside its SHA-256, which is checked whenever it is read again.
 """
@@ -28,12 +28,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn import datasets as bundled
 
+from manyboost.evaluation.stand_in import texts_of_authors
+
 BUNDLED: dict[str, Callable[..., Any]] = {
     "breast-cancer": bundled.load_breast_cancer,
     "digits": bundled.load_digits,
     "iris": bundled.load_iris,
     "wine": bundled.load_wine,
 }
+GENERATED: dict[str, Callable[[], tuple[pd.DataFrame, NDArray[Any]]]] = {"amazon-stand-in": texts_of_authors}
 TARGET = "class"
 MOST_CLASSES_OF_NUMBERS = 100  # a column of fractions with more values is taken for a number, not for labels
 
@@ -120,6 +123,7 @@ def available(folder: str | os.PathLike[str] | None = None) -> pd.DataFrame:
     where: dict[str, str] = dict.fromkeys(openml_table().index, "OpenML")
     where.update(dict.fromkeys(_names_in(cache_folder()), "OpenML, kept here"))
     where.update(dict.fromkeys(BUNDLED, "scikit-learn"))
+    where.update(dict.fromkeys(GENERATED, "made up"))
     chosen = data_folder(folder)
     if chosen is not None:
         where.update(dict.fromkeys(_names_in(chosen), "the folder"))
@@ -147,6 +151,8 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DataSet:
     if name in BUNDLED:
         bunch = BUNDLED[name](as_frame=True)
         return DataSet(name, bunch.data, bunch.target.to_numpy(), source="scikit-learn")
+    if name in GENERATED:
+        return DataSet(name, *GENERATED[name](), source="made up")
     kept = cache_folder()
     if name in _names_in(kept):
         _check_digest(kept / f"{name}.csv.gz")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from manyboost.parameters import checked, choice, integer
@@ -37,8 +38,9 @@ class LocalizedSimilarity(BaseEstimator):
     metric : {"auto", "standard", "within", "none"}
         How distances are measured: columns divided by their standard deviations; also decorrelated by the covariance within the classes;
         or columns as they are. "auto" takes "standard" unless neighbours in held-out rows say clearly that another is better.
-    coincident : {"majority", "keep"}
-        Equal rows of different classes, which nothing can part: train all of them as the class of most weight among them, or as they are.
+    coincident : {"majority", "mixed", "keep"}
+        Equal rows of different classes, which nothing can part: train all of them as the class of most weight among them; as one more
+        class, for which no row is ever decided; or as they are.
     feature_weights : None, "relevance" or array of shape (n_features,)
         Factors of the columns' squared distances, on top of the metric ("within" undoes most of them). "relevance" learns them: the share
         of a column's variance that lies between the classes.
@@ -78,10 +80,14 @@ class LocalizedSimilarity(BaseEstimator):
     response: str = choice("real", "real", "sign")
     procedure: str = choice("anchors", "anchors", "paper")
     metric: str = choice("auto", "auto", "standard", "within", "none")
-    coincident: str = choice("majority", "majority", "keep")
+    coincident: str = choice("majority", "majority", "mixed", "keep")
     feature_weights: Any = checked(None, 'None, "relevance" or a list of non-negative factors, one for each column', _is_weights)
     n_anchors: int = integer(10, low=1)
     n_partners: int = integer(20, low=1)
     n_finalists: int = integer(2, low=1)
     n_screened: int = integer(512, low=8)
     max_candidates: int | None = integer(None, low=1, none="no limit")
+
+    def decoder(self, K: int) -> NDArray[np.float64] | None:
+        """(K + 1, K) what columns mean for the scores where there is one more class, which is left out: the second best is decided for."""
+        return np.eye(K + 1, K) if self.coincident == "mixed" else None

@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
 def squared_distances(rows: Floats, points: Floats) -> Floats:
     """(m, n) between the columns of coordinates (c, n) and (c, m)."""
     out = np.empty((points.shape[1], rows.shape[1]))
-    add_distances(rows, points, 0, rows.shape[1], out)
+    add_distances(rows, np.ascontiguousarray(points.T), 0, rows.shape[1], out)
     return out
 
 

@@ -18,8 +18,7 @@ from manyboost.compiled import compiled, compiled_part
 
 # The largest value of t / (4 + t^4) is at t^4 = 4/3 (|x - m| = t |d|): there 4 + t^4 = 16/3.
 PEAK = 16.0 / 3.0 / (4.0 / 3.0) ** 0.25
-CHUNK = 512  # rows whose distances stay in the first-level cache
-LANES = 8  # sums side by side, always the same eight
+CHUNK = 512  # rows whose distances to four points stay in the first-level cache
 FAR = 1e100  # in units of e: there the response is nothing, and its square is still a number
 
 
@@ -40,23 +39,69 @@ def one_point(distance, tau):
 
 
 @compiled_part
-def _add_distances(rows, points, p, begin, end, out):
-    """Squared distances of rows ``begin`` to ``end`` to point p, coordinate by coordinate, several rows at a time."""
-    out[:] = 0.0
-    for c in range(rows.shape[0]):
-        row, x = rows[c][begin:end], points[c, p]  # rows first: the compiler must see that these stand side by side
-        for i in range(out.size):
-            t = row[i] - x
-            out[i] += t * t
+def _add_to_four(row, next_row, points, p, c, sums):
+    """Add the squares of two coordinates to the sums of four points, so that rows are read from memory once for all of these."""
+    a0, a1, a2, a3 = points[p, c], points[p + 1, c], points[p + 2, c], points[p + 3, c]
+    b0, b1, b2, b3 = points[p, c + 1], points[p + 1, c + 1], points[p + 2, c + 1], points[p + 3, c + 1]
+    for i in range(row.size):
+        x, y = row[i], next_row[i]
+        s, t = x - a0, y - b0
+        sums[i] += s * s + t * t
+        s, t = x - a1, y - b1
+        sums[CHUNK + i] += s * s + t * t
+        s, t = x - a2, y - b2
+        sums[2 * CHUNK + i] += s * s + t * t
+        s, t = x - a3, y - b3
+        sums[3 * CHUNK + i] += s * s + t * t
+
+
+@compiled_part
+def _add_to_one(row, next_row, a, b, sums):
+    for i in range(row.size):
+        s, t = row[i] - a, next_row[i] - b
+        sums[i] += s * s + t * t
+
+
+@compiled_part
+def _add_last(row, a, sums):
+    for i in range(row.size):
+        s = row[i] - a
+        sums[i] += s * s
+
+
+@compiled_part
+def distances_between(rows, points, begin, end, out):
+    """Squared distances of rows ``begin`` to ``end``, columns of ``rows`` (c, n), to ``points`` (m, c): ``out`` (m, n).
+
+    Whether a point is one of four or by itself, its coordinates are added two at a time in the same order.
+    """
+    n_coordinates, m = rows.shape[0], points.shape[0]
+    even, fours = n_coordinates // 2 * 2, m // 4 * 4
+    sums = np.empty(4 * CHUNK, out.dtype)
+    for start in range(begin, end, CHUNK):  # slices of whole rows: the compiler must see that numbers stand side by side
+        last = min(start + CHUNK, end)
+        n = last - start
+        for p in range(0, fours, 4):
+            sums[:] = 0.0
+            for c in range(0, even, 2):
+                _add_to_four(rows[c][start:last], rows[c + 1][start:last], points, p, c, sums)
+            for q in range(4):
+                if even < n_coordinates:
+                    _add_last(rows[even][start:last], points[p + q, even], sums[q * CHUNK :])
+                out[p + q][start:last] = sums[q * CHUNK : q * CHUNK + n]
+        for p in range(fours, m):
+            sums[:n] = 0.0
+            for c in range(0, even, 2):
+                _add_to_one(rows[c][start:last], rows[c + 1][start:last], points[p, c], points[p, c + 1], sums)
+            if even < n_coordinates:
+                _add_last(rows[even][start:last], points[p, even], sums)
+            out[p][start:last] = sums[:n]
 
 
 @compiled
 def add_distances(rows, points, begin, end, out):
-    """Squared distances of rows ``begin`` to ``end``, columns of ``rows`` (c, n), to the columns of ``points``: ``out`` (m, n)."""
-    for start in range(begin, end, CHUNK):
-        for p in range(points.shape[1]):
-            last = min(start + CHUNK, end)
-            _add_distances(rows, points, p, start, last, out[p][start:last])
+    """:func:`distances_between`, to be called from Python."""
+    distances_between(rows, points, begin, end, out)
 
 
 @compiled_part
@@ -98,36 +143,6 @@ def add_scores(distance, first, second, scale, hard, vectors, column, columns):
 
 
 @compiled
-def screen_pairs(distance, first, second, e, v, h, hard, gain):
-    """For each pair the Newton gain (sum f v)^2 / sum f^2 h over the rows, which are columns of ``distance`` (m, n).
-
-    A pair of no distance gains nothing. The number of rows is a multiple of eight.
-    """
-    n = distance.shape[1]
-    top, bottom = np.empty(LANES), np.empty(LANES)
-    for p in range(first.size):
-        gain[p] = 0.0
-        if not e[p] > 0.0:
-            continue
-        to_first, to_second, unit = distance[first[p]], distance[second[p]], 1.0 / e[p]
-        top[:] = 0.0
-        bottom[:] = 0.0
-        for r in range(0, n, LANES):
-            for lane in range(LANES):
-                u, w = to_first[r + lane] * unit, to_second[r + lane] * unit
-                s = min(0.5 * (u + w) - 1.0, FAR)
-                f = (w - u) / (4.0 + s * s)
-                if hard:
-                    f = 1.0 if f >= 0.0 else -1.0
-                top[lane] += f * v[r + lane]
-                bottom[lane] += f * f * h[r + lane]
-        above = ((top[0] + top[1]) + (top[2] + top[3])) + ((top[4] + top[5]) + (top[6] + top[7]))
-        below = ((bottom[0] + bottom[1]) + (bottom[2] + bottom[3])) + ((bottom[4] + bottom[5]) + (bottom[6] + bottom[7]))
-        if below > 0.0:
-            gain[p] = above * above / below
-
-
-@compiled
 def add_signed_weights(W, y, point, totals, out):
     """Add ``Y_nk W_nk``, Y = +1 at the row's class and -1 elsewhere, to the row's point, (points, K), and the weights to their totals."""
     for i in range(y.size):
@@ -141,15 +156,16 @@ def add_signed_weights(W, y, point, totals, out):
 
 @compiled
 def add_products(signed, begin, end, out):
-    """Add ``u_k u_m``, m up to k, of the rows ``begin`` to ``end``: the lower half of (K, K). Four rows go to memory together."""
-    last = begin + (end - begin) // 4 * 4
-    for i in range(begin, last, 4):
+    """Add ``u_k u_m``, m up to k, of the rows ``begin`` to ``end``: the lower half of (K, K). Eight rows go to memory together."""
+    last = begin + (end - begin) // 8 * 8
+    for i in range(begin, last, 8):
         u0, u1, u2, u3 = signed[i], signed[i + 1], signed[i + 2], signed[i + 3]
+        u4, u5, u6, u7 = signed[i + 4], signed[i + 5], signed[i + 6], signed[i + 7]
         for k in range(u0.size):
-            a0, a1, a2, a3 = u0[k], u1[k], u2[k], u3[k]
+            a0, a1, a2, a3, a4, a5, a6, a7 = u0[k], u1[k], u2[k], u3[k], u4[k], u5[k], u6[k], u7[k]
             row = out[k]
             for m in range(k + 1):
-                row[m] += (a0 * u0[m] + a1 * u1[m]) + (a2 * u2[m] + a3 * u3[m])
+                row[m] += ((a0 * u0[m] + a1 * u1[m]) + (a2 * u2[m] + a3 * u3[m])) + ((a4 * u4[m] + a5 * u5[m]) + (a6 * u6[m] + a7 * u7[m]))
     for i in range(last, end):
         u = signed[i]
         for k in range(u.size):

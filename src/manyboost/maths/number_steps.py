@@ -11,8 +11,6 @@ last step leaves the square of that.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +22,7 @@ N_BINS = 128
 BLOCK = 4096  # rows whose sums are made together; those of the blocks are added in their order
 CHUNK = 256  # rows whose exponentials are made together, classes and all
 MAX_NEWTON = 60
+CLOSE = 1e-5
 
 
 @compiled_part
@@ -68,38 +67,40 @@ def _add_to_histogram(f, W, y, begin, end, others, histogram):
 
 
 @compiled_part
-def _sum_at(w, z, n, a):
-    """sum_j w_j exp(a z_j) and its first two derivatives."""
+def _sum_at(w, z, e, a):
+    """sum_j w_j exp(a z_j) and its first two derivatives; e is room for the terms, which the compiler can do several at a time."""
+    for j in range(e.size):
+        e[j] = w[j] * exp_of_step(a * z[j])
     value, slope, curve = 0.0, 0.0, 0.0
-    for j in range(n):
-        e = w[j] * exp_of_step(a * z[j])
-        value += e
-        slope += e * z[j]
-        curve += e * z[j] * z[j]
+    for j in range(e.size):
+        value += e[j]
+        slope += e[j] * z[j]
+        curve += e[j] * z[j] * z[j]
     return value, slope, curve
 
 
 @compiled_part
-def _least(w, z, n, largest):
+def _least(w, z, e, largest):
     """The a in [-largest, largest] of the least sum, that sum and its second derivative: Newton on the slope, kept in by halves."""
-    value, slope, curve = _sum_at(w, z, n, largest)
-    if slope <= 0.0:
-        return largest if n else 0.0, value, curve
-    value, slope, curve = _sum_at(w, z, n, -largest)
-    if slope >= 0.0:
-        return -largest, value, curve
-    low, high, a = -largest, largest, 0.0
+    low, high, a = -2.0 * largest, 2.0 * largest, 0.0  # of which the slope has the other sign, once it was asked
+    value, curve = 0.0, 0.0
     for _ in range(MAX_NEWTON):
-        value, slope, curve = _sum_at(w, z, n, a)
+        value, slope, curve = _sum_at(w, z, e, a)
         if slope > 0.0:
             high = a
         else:
             low = a
-        step = slope / curve if curve > 0.0 else math.inf
-        if abs(step) <= 1e-7:
+        if (a == largest and slope <= 0.0) or (a == -largest and slope >= 0.0):  # the least sum is beyond
             break
-        a = a - step if low < a - step < high else 0.5 * (low + high)
-    return a, value, curve
+        step = slope / curve if curve > 0.0 else 0.0
+        if abs(step) <= CLOSE:  # the next would be about the square of it
+            a -= step
+            value -= 0.5 * slope * step
+            break
+        a = min(max(a - step, -largest), largest)
+        if not low < a < high:
+            a = min(max(0.5 * (low + high), -largest), largest)
+    return min(max(a, -largest), largest), value, curve
 
 
 @compiled
@@ -113,7 +114,7 @@ def _binned_steps(f, W, y, largest, a, curve):
         part[:] = 0.0
         _add_to_histogram(f, W, y, begin, min(begin + BLOCK, n), others, part)
         total += part
-    w, z = np.empty(N_BINS), np.empty(N_BINS)
+    w, z, e = np.empty(N_BINS), np.empty(N_BINS), np.empty(N_BINS)
     loss = 0.0
     for k in range(K):
         used = 0
@@ -121,7 +122,7 @@ def _binned_steps(f, W, y, largest, a, curve):
             if total[b, k] > 0.0:
                 w[used], z[used] = total[b, k], total[b, K + k] / total[b, k]
                 used += 1
-        a[k], value, curve[k] = _least(w, z, used, largest)
+        a[k], value, curve[k] = _least(w[:used], z[:used], e[:used], largest)
         loss += value
     return loss
 

@@ -53,6 +53,7 @@ class Members:
     arrays : all arrays of the file, ``class_prior``, ``decoder`` and ``history`` among them
     write : facts and arrays of the members of a fitted model
     read : from the manifest, the arrays, the columns of the table, the number of columns of scores, and the models in the file
+    decoder : from the manifest and the number of classes, what the decoder must be where the members say that; None where they do not
     facts, apart : further keys of the manifest; parameters that are not among the others
     made_by : can the parameter ``estimator`` be this?
     parts, worked_out : as in :class:`~manyboost.model_file.layout.Format`; None where members are no models by themselves
@@ -62,6 +63,7 @@ class Members:
     arrays: Shapes
     write: Callable[[Any], tuple[dict[str, Any], dict[str, NDArray[Any]]]]
     read: Callable[[Manifest, Arrays, Columns, int, Sequence[Any]], ReadMembers]
+    decoder: Callable[[Manifest, int], Floats | None] = lambda manifest, K: None
     facts: frozenset[str] = frozenset()
     apart: frozenset[str] = frozenset()
     made_by: Callable[[Any], bool] = lambda estimator: estimator is None
@@ -105,7 +107,9 @@ class Members:
         model = build(algorithm, manifest["parameters"], self.apart)
         require(self.made_by(model.estimator), "its members are none of its estimator")
         classes = read_classes(manifest)
-        decoder = read_decoder(arrays, algorithm.decoder is not BoostingClassifier.decoder)
+        given = self.decoder(manifest, len(classes))
+        decoder = read_decoder(arrays, given is not None or algorithm.decoder is not BoostingClassifier.decoder)
+        require(given is None or np.array_equal(given, arrays["decoder"]), "the decoder is none of this learner")
         n_columns = len(classes) if decoder is None else len(decoder)
         n_features = manifest["sizes"]["features"]
         columns = read_columns(manifest, n_features)

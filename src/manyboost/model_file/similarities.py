@@ -54,6 +54,11 @@ def _write(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     }
 
 
+def _decoder(manifest: Manifest, K: int) -> NDArray[np.float64] | None:
+    learner: LocalizedSimilarity = build(LocalizedSimilarity, manifest["learner"])
+    return learner.decoder(K)
+
+
 def _read(manifest: Manifest, arrays: Arrays, columns: Columns, n_columns: int, models: Sequence[Any]) -> ReadMembers:
     members = read_similarities(manifest, arrays, columns, n_columns)
     learner = build(LocalizedSimilarity, manifest["learner"])
@@ -113,4 +118,6 @@ def _read_space(metric: Any, arrays: Arrays, columns: Columns) -> Space:
     return space
 
 
-OF_SIMILARITIES = Members(Similarities, ARRAYS, _write, _read, facts=frozenset({"learner", "metric"}), apart=frozenset({"estimator"}))
+OF_SIMILARITIES = Members(
+    Similarities, ARRAYS, _write, _read, _decoder, facts=frozenset({"learner", "metric"}), apart=frozenset({"estimator"})
+)
