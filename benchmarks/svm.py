@@ -79,7 +79,7 @@ def linear(name: str, stored: str, folder: Path | None, repeats: int) -> dict[st
 
 
 def kernel(name: str, folder: Path | None, repeats: int) -> dict[str, float]:
-    """Time and error of the radial kernel beside one-vs-one machines, C = 10, both at their default tolerance of 1e-3."""
+    """Time and error of the radial kernel beside one-vs-one machines, C = 10, each at its default tolerance."""
     X, y = scaled(name, folder)
     train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=0, stratify=y)
     ours, theirs = MulticlassSVC(C=10.0, calibrate=False), SVC(C=10.0)

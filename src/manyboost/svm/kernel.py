@@ -50,11 +50,12 @@ class MulticlassSVC(MulticlassMachine):
     coef0 : float
         Of "poly" and "sigmoid".
     tol : float
-        The fit ends when no optimality condition is violated by more.
+        The fit ends when the duality gap is at most this share of the objective.
     max_iter : int
         Most blocks of rows that are solved; ten are usual.
     cache_size : float
-        Megabytes for rows of the kernel. Where the whole kernel fits into half of it, it is kept in double precision, else in single.
+        Megabytes for values of the kernel. They are kept in double precision where the whole kernel fits into three quarters of it, and
+        where single precision is not enough for ``tol``.
     class_weight : None, "balanced" or dict
         Factors of C by class.
     calibrate : {"auto", False}
@@ -96,7 +97,6 @@ class MulticlassSVC(MulticlassMachine):
     (3, True)
     """
 
-    tol: float = number(1e-3, low=0, open_low=True)
     max_iter: int = integer(200, low=1)
     kernel: Any = checked("rbf", "one of " + ", ".join(map(repr, KERNELS)) + ", or a callable", is_kernel)
     degree: int = integer(3, low=1)
@@ -131,12 +131,13 @@ class MulticlassSVC(MulticlassMachine):
         problem = self._problem(rows)
         alpha = self._start(rows, earlier)
         outputs = problem.outputs(np.arange(len(alpha)), alpha)
-        n_iter, worst = solve(problem, alpha, outputs, float(self.tol), self.max_iter)
+        n_iter, share = solve(problem, alpha, outputs, float(self.tol), self.max_iter)
         self._take_over(rows, alpha, outputs)
-        if worst < self.tol:
-            self._report(max(n_iter, 1), f"no condition is violated by more than tol={self.tol:g}", True)
+        if share <= self.tol:
+            self._report(max(n_iter, 1), f"the duality gap is at most tol={self.tol:g} of the objective", True)
         else:
-            self._report(n_iter, f"max_iter={self.max_iter} blocks left a violation of {worst:.3g}, above tol={self.tol:g}", False)
+            reason = f"max_iter={self.max_iter} blocks left a duality gap of {share:.3g} of the objective, above tol={self.tol:g}"
+            self._report(n_iter, reason, False)
 
         def scores_without(held: NDArray[np.intp]) -> Floats:
             bounds, forgotten = rows.weight.copy(), np.zeros_like(alpha)

@@ -3,90 +3,145 @@
 | paper (Crammer and Singer 2001) | here |
 |---|---|
 | outputs O_ik = sum_j alpha_jk K(x_i, x_j) | ``outputs`` (n, K) |
-| G_ik = O_ik + 1 - [k = y_i] | computed where it is needed |
-| violation of a row, as in :mod:`manyboost.svm.linear_dual` | ``violations`` |
-| the row of the largest violation is solved next | the support and the rows of the largest violations are a block, solved by sweeps |
+| G_ik = O_ik + 1 - [k = y_i] | computed where it is needed; for the open pairs of a block, ``G`` |
+| violation of a row, as in :mod:`manyboost.svm.linear_dual` | ``violation`` |
+| the row of the largest violation is solved next | the support and the rows next to it are a block, solved by sweeps |
 
-A sweep needs the kernel of the block alone. Outputs of all rows then change by one product of matrices, (n, block) times (block, K).
-Shrinking: rows that were without violation for a while are left out, with their columns of the kernel, until the others are solved; then
-their outputs are computed and all rows checked.
+A class of a row is open if its variable may have to move: it is below its bound, or G is not far below the smallest G that must equal the
+largest at the optimum. Of K classes few are, so a block is a list of open pairs of row and class, class by class, and for each class it
+needs the kernel between the rows open in it, and no more. Outputs of all rows then change by one product of matrices, (n, block) times
+(block, K), and show what was rightly left closed.
+
+The duality gap is a sum over the rows,
+
+    gap_i = (C - alpha_iy) (max_k G_ik - G_iy) + sum over k != y of |alpha_ik| (max_k G_ik - G_ik),
+
+each term of which is zero or more. It tells which rows matter, and the fit ends when it is a small enough share of the objective.
+
+Shrinking: rows far from moving are left out, with their columns of the kernel, until the others are solved; then their outputs are
+computed and all rows checked.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
-from manyboost.svm.kernel_rows import MEGABYTE, Block, KernelRows
+from manyboost.svm.kernel_rows import CHUNK, MEGABYTE, Block, KernelRows, gather
 from manyboost.svm.linear_dual import NO_STEP
 from manyboost.svm.row_problem import solve_row
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
 FIRST = 500  # rows of the first block
 GROWTH = 0.75  # how many rows may join a block, as a share of the support
-SWEEPS = 2000  # over a block, at most
-GATE = 0.3  # rows with less than this share of the largest violation of a sweep wait
-INSIDE = 0.1  # a block is solved to this share of the violation it came with
-QUIET = 5  # blocks in which a row was without violation before it is left out
+SWEEPS = 10_000  # over a block, at most
+GATE = 0.5  # rows with less than this share of the largest violation of a sweep wait
+INSIDE = 0.1  # a block is solved until its gap is this share of the one it came with
+NEAR = 0.1  # a class whose G is farther from moving is closed, and one farther than the largest violation
+FAR = 3.0  # times the largest violation: a row farther from moving is left out
+NEAR_IN_SINGLE = 1e-3  # rows farther from moving are so whatever single precision did to their outputs
 ENOUGH = 0.8  # shrinking is worth its trouble where at most this share of the rows stays
-CHUNK = 256  # rows of the kernel computed at once for outputs
-
-
-@compiled
-def violations(outputs, alpha, y, bounds, diagonal, out):
-    """By how much each row violates its conditions."""
-    n, K = outputs.shape
-    for i in range(n):
-        out[i] = 0.0
-        if bounds[i] > 0.0 and diagonal[i] > 0.0:
-            highest, lowest = -np.inf, np.inf
-            for k in range(K):
-                g = outputs[i, k] + (0.0 if k == y[i] else 1.0)
-                highest = max(highest, g)
-                if alpha[i, k] < (bounds[i] if k == y[i] else 0.0):
-                    lowest = min(lowest, g)
-            out[i] = highest - lowest
+OF_ROWS = 0.75  # share of the memory for rows of the kernel; the rest is for blocks
 
 
 @compiled_part
-def _look(outputs, alpha, i, own, bound):
-    """The violation of a row of a block."""
-    highest, lowest = -np.inf, np.inf
-    for k in range(alpha.shape[1]):
-        g = outputs[k, i] + (0.0 if k == own else 1.0)
+def _extremes(outputs, alpha, i, own, bound):
+    """The highest G of a row, the lowest of the classes below their bounds, the highest of those at them, and how many are below."""
+    highest, lowest, highest_at_bound, n_free = -np.inf, np.inf, -np.inf, 0
+    for k in range(outputs.shape[1]):
+        g = outputs[i, k] + (0.0 if k == own else 1.0)
         highest = max(highest, g)
         if alpha[i, k] < (bound if k == own else 0.0):
             lowest = min(lowest, g)
-    return highest - lowest
+            n_free += 1
+        else:
+            highest_at_bound = max(highest_at_bound, g)
+    return highest, lowest, highest_at_bound, n_free
 
 
 @compiled
-def ascend_block(kernel, outputs, y, bounds, alpha, tol, sweeps):
-    """Sweep over the rows of a block until no violation is above ``tol``; outputs (K, block) and alpha (block, K) are changed."""
-    size, K = alpha.shape
-    B, new = np.empty(K), np.empty(K)
+def look(outputs, alpha, y, bounds, diagonal, rows, violation, gap, distance):
+    """For some rows: the violation, the part of the duality gap, and how far below moving G of a second class is (0: two are free)."""
+    for r in range(rows.size):
+        i = rows[r]
+        violation[r], gap[r], distance[r] = 0.0, 0.0, np.inf
+        if bounds[i] > 0.0 and diagonal[i] > 0.0:
+            highest, lowest, highest_at_bound, n_free = _extremes(outputs, alpha, i, y[i], bounds[i])
+            violation[r] = highest - lowest
+            distance[r] = 0.0 if n_free > 1 else lowest - highest_at_bound
+            gap[r] = bounds[i] * (highest - outputs[i, y[i]])
+            for k in range(outputs.shape[1]):
+                gap[r] += alpha[i, k] * (outputs[i, k] + (0.0 if k == y[i] else 1.0))
+
+
+@compiled
+def find_open(outputs, alpha, y, bounds, rows, slack, is_open):
+    """Which classes of some rows are open. A row that violates will meet half way between its extremes, or higher."""
+    for r in range(rows.size):
+        i = rows[r]
+        highest, lowest, _, _ = _extremes(outputs, alpha, i, y[i], bounds[i])
+        for k in range(outputs.shape[1]):
+            g = outputs[i, k] + (0.0 if k == y[i] else 1.0)
+            is_open[r, k] = alpha[i, k] < (bounds[i] if k == y[i] else 0.0) or g >= (lowest + highest) / 2 - slack
+
+
+@compiled
+def ascend_block(kernels, kernel_starts, class_of, class_starts, pairs, row_starts, own, bounds, diagonal, G, alpha, target, sweeps):
+    """Sweep over the rows of a block until their gap is at most ``target``; G and alpha of the open pairs are changed.
+
+    Pairs are numbered class by class, those of row i are ``pairs[row_starts[i]:row_starts[i + 1]]``, and ``own[i]`` is the one of its own
+    class, -1 if that is closed at its bound. ``kernels`` are the squares of all classes, one after the other.
+    """
+    n_most = 0
+    for i in range(bounds.size):
+        n_most = max(n_most, row_starts[i + 1] - row_starts[i])
+    B, new = np.empty(n_most), np.empty(n_most)
+    gate = np.inf  # at first, and when all seems to be solved, nothing moves, so that the gap is that of one state
     for _ in range(sweeps):
-        worst = 0.0
-        for i in range(size):
-            worst = max(worst, _look(outputs, alpha, i, y[i], bounds[i]))
-        if worst < tol:
-            return
-        for i in range(size):
-            A, bound, own = kernel[i, i], bounds[i], y[i]
-            if _look(outputs, alpha, i, own, bound) <= GATE * worst:
+        worst, gap = 0.0, 0.0
+        for i in range(bounds.size):
+            first, count = row_starts[i], row_starts[i + 1] - row_starts[i]
+            highest, lowest, place = -np.inf, np.inf, -1
+            for m in range(count):
+                q = pairs[first + m]
+                g, a = G[q], alpha[q]
+                highest = max(highest, g)
+                gap += a * g
+                if q == own[i]:
+                    place = m
+                    gap -= bounds[i] * g
+                    if a < bounds[i]:
+                        lowest = min(lowest, g)
+                elif a < 0.0:
+                    lowest = min(lowest, g)
+            gap += bounds[i] * highest
+            worst = max(worst, highest - lowest)
+            if highest - lowest <= gate:
                 continue
-            for k in range(K):
-                B[k] = outputs[k, i] + (0.0 if k == own else 1.0) - A * alpha[i, k]
-            solve_row(A, B, own, bound, K, new)
-            for k in range(K):
-                step = new[k] - alpha[i, k]
+            A = diagonal[i]
+            for m in range(count):
+                B[m] = G[pairs[first + m]] - A * alpha[pairs[first + m]]
+            solve_row(A, B, place, bounds[i], count, new)
+            for m in range(count):
+                q = pairs[first + m]
+                step = new[m] - alpha[q]
                 if step != 0.0:
-                    alpha[i, k] = new[k]
-                    for j in range(size):
-                        outputs[k, j] += step * kernel[i, j]
+                    alpha[q] = new[m]
+                    k = class_of[q]
+                    start, n_k = class_starts[k], class_starts[k + 1] - class_starts[k]
+                    begin = kernel_starts[k] + (q - start) * n_k
+                    values, into = kernels[begin : begin + n_k], G[start : start + n_k]
+                    for j in range(n_k):
+                        into[j] += step * values[j]
+        solved = gap <= target or worst <= NO_STEP
+        if solved and gate == np.inf:
+            break
+        gate = np.inf if solved else GATE * worst
 
 
 @dataclass(frozen=True)
@@ -95,99 +150,143 @@ class Problem:
 
     block: Block
     diagonal: Floats
-    y: NDArray[np.intp]
+    y: Numbers
     bounds: Floats
     K: int
     megabytes: float
 
-    def outputs(self, rows: NDArray[np.intp], alpha: Floats) -> Floats:
-        """Outputs of some rows."""
+    def outputs(self, rows: Numbers, alpha: Floats, dtype: Any = np.float64) -> Floats:
+        """Outputs of some rows, from a kernel in this precision."""
         outputs = np.zeros((len(rows), self.K))
         support = np.flatnonzero(alpha.any(axis=1))
         for start in range(0, len(support), CHUNK):
             some = support[start : start + CHUNK]
-            outputs += self.block(some, rows, np.float64).T @ alpha[some]
+            outputs += self.block(some, rows, dtype).T @ alpha[some].astype(dtype)
         return outputs
+
+    def dual_objective(self, alpha: Floats, outputs: Floats) -> float:
+        """What is maximised; with the duality gap it is the objective."""
+        return float(alpha[np.arange(len(alpha)), self.y].sum()) - float((alpha * outputs).sum()) / 2
 
 
 def solve(problem: Problem, alpha: Floats, outputs: Floats, tol: float, max_iter: int) -> tuple[int, float]:
-    """Change ``alpha`` and its ``outputs`` until no violation is above ``tol``; returns the blocks solved and the largest one left."""
-    n = len(alpha)
-    cache = KernelRows(problem.block, n, problem.megabytes / 2)
-    largest = max(FIRST, int(np.sqrt(problem.megabytes / 2 * MEGABYTE / np.dtype(cache.dtype).itemsize)))
-    state = _State.of(problem, alpha, outputs, np.arange(n))
-    found, quiet = state.violations(), np.zeros(n, np.int64)
-    for n_iter in range(max_iter + 1):
-        if found.max() < tol or n_iter == max_iter:
-            state.store(alpha, outputs)
-            if len(state.active) < n:
-                left_out = np.setdiff1d(np.arange(n), state.active)
-                outputs[left_out] = problem.outputs(left_out, alpha)
-                state = _State.of(problem, alpha, outputs, np.arange(n))
-                found, quiet = state.violations(), np.zeros(n, np.int64)
-                cache.activate(state.active)
-            if found.max() < tol or n_iter == max_iter:
-                break
-        quiet = np.where(found > NO_STEP, 0, quiet + 1)
-        stay = np.flatnonzero(quiet < QUIET)
-        if 0 < len(stay) <= ENOUGH * len(state.active):
-            state.store(alpha, outputs)
-            state, found, quiet = _State.of(problem, alpha, outputs, state.active[stay]), found[stay], quiet[stay]
-            cache.activate(state.active)
-        state.solve_block(_chosen(found, state.alpha, largest), cache, max(tol / 2, INSIDE * float(found.max())), n)
-        found = state.violations()
-    return n_iter, float(found.max())
+    """Change ``alpha`` and its ``outputs`` until the gap is at most ``tol`` of the objective; returns the blocks solved and its share."""
+    everything = np.arange(len(alpha))
+    room = problem.megabytes * MEGABYTE * OF_ROWS
+    cache = KernelRows(problem.block, len(alpha), room, np.float64 if 8 * len(alpha) ** 2 <= room else np.float32)
+    sight = _Sight.of(problem, alpha, outputs, everything)
+    n_iter = 0
+    while True:
+        gap = float(sight.gap.sum())
+        objective = problem.dual_objective(alpha, outputs) + gap
+        if gap <= tol * objective or n_iter == max_iter:
+            if len(sight.rows) < len(alpha):
+                left_out = np.setdiff1d(everything, sight.rows)
+                outputs[left_out] = problem.outputs(left_out, alpha, cache.dtype)
+                cache.activate(everything)
+            elif cache.dtype == np.float64 or n_iter == max_iter:
+                return n_iter, gap / objective
+            else:  # what seems to be solved in single precision is seen in double
+                cache = KernelRows(problem.block, len(alpha), room, np.float64)
+                near = np.flatnonzero(sight.distance <= NEAR_IN_SINGLE)
+                outputs[near] = problem.outputs(near, alpha)
+                if _Sight.of(problem, alpha, outputs, everything).gap.sum() > tol * objective:
+                    outputs[:] = problem.outputs(everything, alpha)
+            sight = _Sight.of(problem, alpha, outputs, everything)
+            continue
+        staying = sight.distance <= FAR * sight.violation.max()
+        if staying.sum() <= ENOUGH * len(staying):
+            sight = sight.restricted(staying)
+            cache.activate(sight.rows)
+        block = _Block.of(problem, alpha, outputs, sight, (problem.megabytes * MEGABYTE - room) / cache.dtype.itemsize)
+        before, rows = alpha[block.rows], block.rows
+        alpha[rows], expected = block.solved(problem, cache, before, outputs[rows], max(INSIDE, tol * objective / (2 * gap)))
+        change = alpha[rows] - before
+        moved = np.flatnonzero(change.any(axis=1))
+        gained = np.zeros((len(sight.rows), problem.K))
+        for some, values in cache.stream(rows[moved], rows):
+            gained += values.T @ change[moved[some]].astype(cache.dtype)
+        outputs[sight.rows] += gained
+        error = np.where(block.is_open, np.abs(outputs[rows] - expected), 0.0).max(axis=1)
+        if cache.dtype == np.float32 and problem.bounds[rows] @ error > tol * objective / 2:  # rounding hides what is left of the gap
+            cache = KernelRows(problem.block, len(alpha), room, np.float64)
+            cache.activate(sight.rows)
+            outputs[sight.rows] = problem.outputs(sight.rows, alpha)
+        sight = _Sight.of(problem, alpha, outputs, sight.rows)
+        n_iter += 1
 
 
-def _chosen(found: Floats, alpha: Floats, largest: int) -> NDArray[np.intp]:
-    """The support so far, and the rows of the largest violations, not many more at a time than it has."""
-    support = alpha.any(axis=1)
-    violating = found > NO_STEP
-    new = np.flatnonzero(violating & ~support)
-    many = max(FIRST, int(GROWTH * support.sum()))
-    if len(new) > many:
-        new = new[np.argsort(-found[new], kind="stable")[:many]]
-    chosen = np.concatenate([np.flatnonzero(support), new])
-    if len(chosen) > largest:
-        chosen = chosen[np.argsort(-found[chosen], kind="stable")[:largest]]
-    return np.sort(chosen)
+@dataclass(frozen=True)
+class _Sight:
+    """What :func:`look` sees of the active rows."""
 
-
-@dataclass
-class _State:
-    """The active rows and all that is known about them, side by side."""
-
-    active: NDArray[np.intp]
-    alpha: Floats
-    outputs: Floats
-    y: NDArray[np.intp]
-    bounds: Floats
-    diagonal: Floats
+    rows: Numbers
+    violation: Floats
+    gap: Floats
+    distance: Floats
 
     @classmethod
-    def of(cls, problem: Problem, alpha: Floats, outputs: Floats, active: NDArray[np.intp]) -> _State:
-        y, bounds, diagonal = problem.y[active], problem.bounds[active], problem.diagonal[active]
-        return cls(active, alpha[active], outputs[active], y, bounds, diagonal)
+    def of(cls, problem: Problem, alpha: Floats, outputs: Floats, rows: Numbers) -> _Sight:
+        sight = cls(rows, *np.empty((3, len(rows))))
+        look(outputs, alpha, problem.y, problem.bounds, problem.diagonal, rows, sight.violation, sight.gap, sight.distance)
+        return sight
 
-    def store(self, alpha: Floats, outputs: Floats) -> None:
-        alpha[self.active], outputs[self.active] = self.alpha, self.outputs
+    def restricted(self, staying: NDArray[np.bool_]) -> _Sight:
+        return _Sight(self.rows[staying], self.violation[staying], self.gap[staying], self.distance[staying])
 
-    def violations(self) -> Floats:
-        out = np.empty(len(self.active))
-        violations(self.outputs, self.alpha, self.y, self.bounds, self.diagonal, out)
-        return out
 
-    def solve_block(self, chosen: NDArray[np.intp], cache: KernelRows, tol: float, n: int) -> None:
-        rows = self.active[chosen]
-        kernel = cache.within(rows, chosen)
-        before = self.alpha[chosen]
-        after = before.copy()
-        inside = np.ascontiguousarray(self.outputs[chosen].T)
-        ascend_block(kernel, inside, self.y[chosen], self.bounds[chosen], after, tol, SWEEPS)
-        self.alpha[chosen] = after
-        change = after - before
-        moved = np.flatnonzero(change.any(axis=1))
-        wanted = np.zeros(n, bool)
-        wanted[rows] = True
-        for some, values in cache.stream(rows[moved], wanted):
-            self.outputs += values.T @ change[moved[some]].astype(values.dtype)
+@dataclass(frozen=True)
+class _Block:
+    """Rows, their places among the active ones, their parts of the gap, and which of their classes are open."""
+
+    rows: Numbers
+    places: Numbers
+    gap: Floats
+    is_open: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, problem: Problem, alpha: Floats, outputs: Floats, sight: _Sight, n_values: float) -> _Block:
+        """The support that may move and the rows next to it, those of large gaps first, as far as so many values of the kernel go."""
+        slack = min(NEAR, float(sight.violation.max()))
+        near, support = sight.distance <= slack, alpha[sight.rows].any(axis=1)
+        new = np.flatnonzero(near & ~support)
+        n_new = max(FIRST, int(GROWTH * support.sum()))
+        places = np.concatenate([np.flatnonzero(near & support), new[np.argsort(sight.distance[new], kind="stable")[:n_new]]])
+        places = places[np.argsort(-sight.gap[places], kind="stable")]
+        is_open = np.empty((len(places), problem.K), bool)
+        find_open(outputs, alpha, problem.y, problem.bounds, sight.rows[places], slack, is_open)
+        n_rows = max(2, int(np.searchsorted((np.cumsum(is_open, axis=0) ** 2).sum(axis=1), n_values, side="right")))
+        places = places[:n_rows]
+        return cls(sight.rows[places], places, sight.gap[places], is_open[:n_rows])
+
+    def solved(self, problem: Problem, cache: KernelRows, alpha: Floats, outputs: Floats, share: float) -> tuple[Floats, Floats]:
+        """The variables and outputs of the rows after their open pairs were solved until this share of their gap was left."""
+        rows, is_open, by_class = self.rows, self.is_open, self.is_open.T
+        y = problem.y[rows]
+        number = np.full(is_open.shape, -1)
+        number.T[by_class] = np.arange(is_open.sum())
+        n_of_class, n_of_row = is_open.sum(axis=0), is_open.sum(axis=1)
+        class_starts, kernel_starts, row_starts = (np.concatenate([[0], np.cumsum(n)]) for n in (n_of_class, n_of_class**2, n_of_row))
+        kernels = np.empty(kernel_starts[-1], cache.dtype)
+        whole = None
+        if len(rows) ** 2 <= len(kernels):  # else the kernel of the block has more values than are wanted
+            whole = np.empty((len(rows), len(rows)), cache.dtype)
+            cache.within(rows, self.places, whole)
+        for k in range(problem.K):
+            inside = np.flatnonzero(is_open[:, k])
+            square = kernels[kernel_starts[k] : kernel_starts[k + 1]].reshape(len(inside), len(inside))
+            if whole is None:
+                cache.within(rows[inside], self.places[inside], square)
+            else:
+                gather(whole, inside, inside, square)
+        class_of = np.repeat(np.arange(problem.K), n_of_class)
+        own = number[np.arange(len(rows)), y]
+        others = (np.arange(problem.K) != y[:, None]).T[by_class]
+        G, variables = outputs.T[by_class] + others, alpha.T[by_class]
+        ascend_block(
+            kernels, kernel_starts, class_of, class_starts, number[is_open], row_starts, own, problem.bounds[rows], problem.diagonal[rows],
+            G, variables, share * float(self.gap.sum()), SWEEPS,
+        )  # fmt: skip
+        alpha, outputs = alpha.copy(), outputs.copy()
+        alpha.T[by_class], outputs.T[by_class] = variables, G - others
+        return alpha, outputs

@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, sigmoid_kernel
-from sklearn.utils.extmath import row_norms
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from manyboost.compiled import compiled
 
 Floats = NDArray[np.float64]
 Between = Callable[[Any, Any, Any], Any]
 Block = Callable[[NDArray[np.intp], NDArray[np.intp], Any], NDArray[np.floating]]
 MEGABYTE = 2**20
 CHUNK = 256  # rows computed at once
+STEP = 64  # rows of them whose exponents are kept at once, so that they stay near the processor
 
 
 def kernel_between(kernel: Any, gamma: float, degree: int, coef0: float) -> Between:
@@ -31,13 +35,20 @@ def kernel_between(kernel: Any, gamma: float, degree: int, coef0: float) -> Betw
 
 def radial(X: Any, Y: Any, gamma: float, dtype: Any) -> NDArray[np.floating]:
     """exp(-gamma |x - y|^2): distances in double precision, exponentials in the one asked for."""
-    out = np.asarray(linear_kernel(X, Y, dense_output=True))
-    out *= 2.0 * gamma
-    out -= gamma * row_norms(X, squared=True)[:, None]
-    out -= gamma * row_norms(Y, squared=True)
-    np.minimum(out, 0.0, out=out)
-    out = out.astype(dtype, copy=False)
-    return np.asarray(np.exp(out, out=out))
+    of_X, of_Y = -gamma * row_norms(X, squared=True), -gamma * row_norms(Y, squared=True)
+    dense = not (sparse.issparse(X) or sparse.issparse(Y))
+    if dense:  # one product of matrices for the whole exponent
+        X = np.column_stack([2.0 * gamma * X, of_X, np.ones(len(of_X))])
+        Y = np.column_stack([Y, np.ones(len(of_Y)), of_Y])
+    out = np.empty((len(of_X), len(of_Y)), dtype)
+    for start in range(0, len(of_X), STEP):
+        some, into = slice(start, start + STEP), out[start : start + STEP]
+        exponents = safe_sparse_dot(X[some], Y.T, dense_output=True)
+        if not dense:
+            exponents = 2.0 * gamma * exponents + of_X[some, None] + of_Y
+        np.minimum(exponents, 0.0, out=into, casting="same_kind")
+        np.exp(into, out=into)
+    return out
 
 
 def checked_block(values: Any, shape: tuple[int, int]) -> NDArray[np.floating]:
@@ -51,22 +62,46 @@ def checked_block(values: Any, shape: tuple[int, int]) -> NDArray[np.floating]:
     return np.asarray(values)
 
 
+@compiled
+def gather(values, slots, places, out):
+    """Copy the places of each slot; rows without a slot (-1) are left as they are."""
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            row, into = values[slots[i]], out[i]
+            for j in range(places.size):
+                into[j] = row[places[j]]
+
+
+@compiled
+def complete(out, missing, among_missing):
+    """Fill the missing rows of a symmetric matrix from its columns, and from the part of it among them."""
+    for i in range(missing.size):
+        into = out[missing[i]]
+        for j in range(into.size):
+            into[j] = out[j, missing[i]]
+    for i in range(missing.size):
+        for j in range(missing.size):
+            out[missing[i], missing[j]] = among_missing[i, j]
+
+
 class KernelRows:
     """The kernel between the training rows: as many rows of it, restricted to the active columns, as fit into the memory allowed.
 
-    ``block(rows, columns, dtype)`` computes a block of it. Where the whole kernel fits it is kept in double precision, else in single.
+    ``block(rows, columns, dtype)`` computes a block of it.
     """
 
-    def __init__(self, block: Block, n: int, megabytes: float):
-        self._block, self._n, self._bytes = block, n, megabytes * MEGABYTE
-        self.dtype: Any = np.float64 if n * n * 8 <= self._bytes else np.float32
+    def __init__(self, block: Block, n: int, n_bytes: float, dtype: Any):
+        self._block, self._n, self._bytes, self.dtype = block, n, n_bytes, np.dtype(dtype)
         self.columns = np.arange(n)
-        self._owner = np.full(self._capacity(n), -1, np.intp)  # the row in each slot
-        self._slot = np.full(n, -1, np.intp)  # the slot of each row
-        self._values = np.empty((len(self._owner), n), self.dtype)
+        self._empty(self._capacity(n), n)
+
+    def _empty(self, capacity: int, width: int) -> None:
+        self._owner = np.full(capacity, -1, np.intp)  # the row in each slot
+        self._slot = np.full(self._n, -1, np.intp)  # the slot of each row
+        self._values = np.empty((capacity, width), self.dtype)
 
     def _capacity(self, width: int) -> int:
-        return int(min(self._n, self._bytes // (np.dtype(self.dtype).itemsize * max(width, 1))))
+        return int(min(self._n, self._bytes // (self.dtype.itemsize * max(width, 1))))
 
     def activate(self, columns: NDArray[np.intp]) -> None:
         """Go on with these columns; rows are kept when they are some of the columns so far."""
@@ -74,32 +109,27 @@ class KernelRows:
         places = np.searchsorted(self.columns, columns)
         fewer = len(columns) <= len(self.columns) and np.array_equal(self.columns[np.minimum(places, len(self.columns) - 1)], columns)
         kept = np.flatnonzero(self._owner >= 0)[:capacity] if fewer else np.empty(0, np.intp)
-        values = np.empty((capacity, len(columns)), self.dtype)
-        for at, slot in enumerate(kept):
-            values[at] = self._values[slot, places]
-        rows = self._owner[kept]
-        self.columns, self._values = columns, values
-        self._owner = np.full(capacity, -1, np.intp)
+        rows, values = self._owner[kept], self._values
+        self._empty(capacity, len(columns))
+        gather(values, kept, places, self._values)
+        self.columns = columns
         self._owner[: len(rows)] = rows
-        self._slot = np.full(self._n, -1, np.intp)
         self._slot[rows] = np.arange(len(rows))
 
-    def within(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.floating]:
-        """The kernel between these rows; ``places`` are theirs among the columns."""
-        out = np.empty((len(rows), len(rows)), self.dtype)
-        there = self._slot[rows] >= 0
-        for at in np.flatnonzero(there):
-            out[at] = self._values[self._slot[rows[at]], places]
-        for some in _chunks(np.flatnonzero(~there)):
-            out[some] = self._block(rows[some], rows, self.dtype)
-        return out
+    def within(self, rows: NDArray[np.intp], places: NDArray[np.intp], out: NDArray[np.floating]) -> None:
+        """Write the kernel between these rows into ``out``; ``places`` are theirs among the columns."""
+        slots = self._slot[rows]
+        gather(self._values, slots, places, out)
+        missing = np.flatnonzero(slots < 0)
+        if len(missing):
+            complete(out, missing, np.asarray(self._block(rows[missing], rows[missing], self.dtype), self.dtype))
 
-    def stream(self, rows: NDArray[np.intp], wanted: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]:
+    def stream(self, rows: NDArray[np.intp], wanted: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]:
         """These rows of the kernel in chunks, as (numbers within ``rows``, values); ``wanted`` rows are not put out of memory."""
         there = self._slot[rows] >= 0
         for some in _chunks(np.flatnonzero(there)):
             yield some, self._values[self._slot[rows[some]]]
-        free = np.flatnonzero((self._owner < 0) | ~wanted[self._owner])
+        free = np.flatnonzero(~np.isin(self._owner, wanted))
         for some in _chunks(np.flatnonzero(~there)):
             values = np.asarray(self._block(rows[some], self.columns, self.dtype), self.dtype)
             slots, free = free[: len(some)], free[len(some) :]
