@@ -190,6 +190,8 @@ def explain(
     """Say why a model decides as it does about one row."""
     with plain_errors():
         model = manyboost.load(model_file)
+        if not hasattr(model, "explain"):
+            raise TypeError(f"a {type(model).__name__} cannot say what each feature adds; 'manyboost predict' tells what it decides.")
         table = _features(model, data, folder)
         if row >= len(table):
             raise datasets.UnreadableData(f"{data} has {len(table)} rows, so --row must be from 0 to {len(table) - 1}, not {row}.")
@@ -201,8 +203,6 @@ def explain(
         for probability, score, label in order:
             shown.add_row(str(label), f"{probability:.4f}", f"{score:+.4f}")
         Console().print(shown)
-        if not hasattr(model, "explain"):
-            raise datasets.UnreadableData(f"{type(model).__name__} cannot say what each feature adds; the scores above are all it tells.")
         sys.stdout.write(f"{model.explain(one)}\n")
 
 
