@@ -131,6 +131,12 @@ def draw(results: pd.DataFrame) -> None:
     figure.savefig(PICTURE, dpi=90)
 
 
+def comparable(results: pd.DataFrame) -> pd.DataFrame:
+    """Of each set, the folds that everybody who runs on it has finished."""
+    finished = results.groupby(["data_set", "split"])["algorithm"].transform("nunique")
+    return results[finished == results.groupby("data_set")["algorithm"].transform("nunique")]
+
+
 def _folds(results: pd.DataFrame) -> str:
     counts = results.groupby("data_set")["split"].nunique()
     return f"{counts.min()} to {counts.max()}" if counts.min() < counts.max() else str(counts.max())
@@ -196,6 +202,7 @@ def main() -> None:
             race(folder, arguments.folds, arguments.most_cells, names, arguments.without.split(","))
     results = pd.read_csv(JOURNAL)
     results = results[results["error"].notna()].drop_duplicates(["data_set", "algorithm", "split"], keep="last")
+    results = comparable(results)
     PAGE.write_text(tables(results) + "\n")
     draw(results)
 
