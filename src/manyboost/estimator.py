@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
@@ -11,11 +12,12 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.calibration import Pilots, run_pilots
-from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
+from manyboost.callbacks import SUPPORTED, CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, TakesTables, dense_rows, feature_names, read_columns
 from manyboost.committee import Committee, PlainRows
 from manyboost.contributions import TreeExplanation, one_row
@@ -122,8 +124,9 @@ n_features_in_, feature_names_in_ : width of X, and names of its columns if it h
 n_estimators_ : int
     Rounds made and kept; 0 when no tree was of use.
 history_ : dict of arrays
-    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, seconds. ``pandas.DataFrame(model.history_)`` is a
-    table. With early stopping it goes on behind the last round that was kept.
+    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, n_made (all trees, those that were refused or lost
+    against others among them), unsolved (1 where a solver fell short, of which there is a warning), seconds.
+    ``pandas.DataFrame(model.history_)`` is a table. With early stopping it goes on behind the last round that was kept.
 stop_reason_ : str
     Why the fit ended.
 n_clipped_steps_ : int
@@ -246,6 +249,10 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
 
     def enough(self, task: Task, loss: float) -> str | None:
         """A reason to stop at this loss, or None."""
+        return None
+
+    def shortfall(self, task: Task, state: Any) -> str | None:
+        """What the state is not though the algorithm promises it, as when a solver reached its limit, and the remedy; None if nothing."""
         return None
 
     def decoder(self, K: int) -> Floats | None:
@@ -479,6 +486,10 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
             setattr(self, name, value)
         self.history_ = {name: np.array(values) for name, values in boosted.history.items()}
         self.stop_reason_ = boosted.stop_reason
+        if boosted.shortfall:
+            n_unsolved = int(self.history_["unsolved"].sum())
+            of = f"{n_unsolved} of {len(self.history_['unsolved'])} rounds are not solved as promised; the last of them, "
+            warnings.warn(f"{type(self).__name__}: {of}{boosted.shortfall}", ConvergenceWarning, stacklevel=5 + SUPPORTED)
         self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
     def _calibrate(

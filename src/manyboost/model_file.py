@@ -138,7 +138,7 @@ def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Model:
     -------
     BoostingClassifier or ManyBoostClassifier
         The model: the same scores to the last bit. ``n_jobs``, ``verbose``, ``callbacks`` and ``warm_start`` have their defaults, and the
-        seconds of its history are NaN.
+        columns ``n_made``, ``unsolved`` and ``seconds`` of its history are NaN.
 
     Raises
     ------

@@ -25,6 +25,7 @@ from manyboost.trees.forest import MEMBER, MEMBER_NODE, Forest
 from manyboost.trees.nodes import MASK_WORDS
 from manyboost.trees.statistics import Floats
 
+NOT_STORED = ("n_made", "unsolved", "seconds")  # of the history
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped")
 SIZES = ("features", "cuts", "decoder_rows", "trees", "nodes", "masks", "values", "rounds")
 ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
@@ -317,14 +318,14 @@ def read_prior(arrays: Mapping[str, NDArray[Any]]) -> Floats:
 
 
 def read_history(arrays: Mapping[str, NDArray[Any]], n_rounds: int) -> dict[str, Floats]:
-    """What was noted of each round; times are not stored."""
+    """What was noted of each round; how it was come by is not stored."""
     rows = arrays["history"]
     require(len(rows) >= n_rounds, "the history is shorter than the rounds")
     history = dict(zip(HISTORY, rows.T.copy(), strict=True))
     for name in ("n_trees", "n_clipped"):
         counts = history[name]
         require(((counts >= 0) & (counts < 2**31) & (counts == np.floor(counts))).all(), f"{name} of a round is not a count")
-    return {**history, "seconds": np.full(len(rows), np.nan)}
+    return {**history, **{name: np.full(len(rows), np.nan) for name in NOT_STORED}}
 
 
 def read_decoder(arrays: Mapping[str, NDArray[Any]], has_one: bool) -> Floats | None:

@@ -16,6 +16,11 @@ Two more are answered by algorithms whose members depend on one another:
     settle(task, state, gains)         -> vectors of a round's members, set for one another before they are shrunk and added
     revised(task, state)               -> where ``revises`` is true, the vectors of all members of all rounds, after each update
 
+What a solver did not reach, ``shortfall(task, state)`` says in words that name the parameter and the remedy; the user is warned.
+
+A round whose problems are all refused is posed again with other random numbers, where ``pose`` drew any; ``update`` may therefore depend on
+what a problem's leaves added, but not on what was drawn.
+
 The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
 file gives the same model on any number of threads.
 """
