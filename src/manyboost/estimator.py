@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -151,11 +151,21 @@ OF_OUR_TREES = {
 }  # fmt: skip
 
 
-def _full_docstring(own: str, trains_with_costs: bool) -> str:
+_COSTS = {  # by what an estimator does with them
+    "decide": "The class of least expected cost is decided for.",
+    "train": "They take part in training.",
+    "either": """See ``costs``.
+costs : {"decide", "train"}
+    Decide for the class of least expected cost; or let the weights start at the costs of the labels, so that the loss bounds the mean cost,
+    and decide by the scores, which then lean as the costs do. Trees that soon make no mistake leave the start behind: with them the first
+    mostly costs less.""",
+}
+
+
+def _full_docstring(own: str, use_of_costs: str) -> str:
     """The docstring of an estimator with the shared parameters and attributes behind its own."""
     text = inspect.cleandoc(own)
-    costs = "They take part in training." if trains_with_costs else "The class of least expected cost is decided for."
-    shared = "Shared parameters\n-----------------\n" + _SHARED_PARAMETERS.replace("COSTS", costs)
+    shared = "Shared parameters\n-----------------\n" + _SHARED_PARAMETERS.replace("COSTS", _COSTS[use_of_costs])
     attributes = "Attributes\n----------\n" + _SHARED_ATTRIBUTES
     for heading in ("\nReferences\n", "\nExamples\n"):
         if heading in text:
@@ -167,8 +177,6 @@ def _full_docstring(own: str, trains_with_costs: bool) -> str:
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the boosted classifiers; a subclass answers the four questions of :mod:`manyboost.protocol`."""
-
-    trains_with_costs: ClassVar[bool] = False  # does the algorithm itself use Task.cost?
 
     estimator: Any = checked(None, "None (our trees), a scikit-learn classifier that is not fitted, or LocalizedSimilarity()", is_learner)
     n_estimators: int = integer(100, low=1)
@@ -202,7 +210,13 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = _full_docstring(cls.__doc__ or "", cls.trains_with_costs)
+        always = isinstance(inspect.getattr_static(cls, "trains_with_costs"), bool)
+        cls.__doc__ = _full_docstring(cls.__doc__ or "", "either" if hasattr(cls, "costs") else "train" if always else "decide")
+
+    @property
+    def trains_with_costs(self) -> bool:
+        """Does the algorithm itself use ``Task.cost``? One that may or may not has the parameter ``costs``."""
+        return getattr(self, "costs", "decide") == "train"
 
     # ---- the questions -------------------------------------------------------------------------------------------------------
 
@@ -528,7 +542,7 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
 
     def _scores(self, columns: Floats) -> Floats:
         """The scores that decide; without members, those of the classes' shares."""
-        if self.cost_matrix_ is not None and not self.trains_with_costs:
+        if self.cost_matrix_ is not None and not (self.trains_with_costs and self.n_estimators_):
             return -self._probability(columns) @ self.cost_matrix_  # minus the expected cost of each decision
         if self.n_estimators_:
             return self.scores(columns)

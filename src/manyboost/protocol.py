@@ -53,7 +53,8 @@ class Task:
     weight : (n,) weights that sum to one
     N : number of rows, a row of the smallest weight counting once: what smoothing, samples and stop rules that name N refer to.
         Rows of weight two and rows given twice are the same; very unequal weights count for ten times the rows at most.
-    cost : (K, K) cost of each decision (column) for each true class (row), where the algorithm trains with costs and the user gave some
+    cost : (K, K) cost of each decision (column) for each true class (row), as shares of the largest, so that their unit does not matter;
+        where the algorithm trains with costs and the user gave some
     """
 
     y: NDArray[np.intp]
@@ -64,9 +65,10 @@ class Task:
 
     @classmethod
     def of(cls, y: NDArray[np.integer], K: int, weight: Floats, cost: Floats | None = None) -> Task:
-        """A task with weights scaled to sum to one."""
+        """A task with weights scaled to sum to one, and costs to be one at most."""
         total = float(weight.sum())
-        return cls(y.astype(np.intp, copy=False), K, weight / total, min(total / float(weight.min()), 10.0 * len(weight)), cost)
+        n_rows = min(total / float(weight.min()), 10.0 * len(weight))
+        return cls(y.astype(np.intp, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
 
     def part(self, rows: NDArray[np.intp]) -> Task:
         """The task of some of the rows; what counts once stays what it was."""

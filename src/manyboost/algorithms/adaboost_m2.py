@@ -14,7 +14,8 @@
 Bylander learns from K copies of each row, one for each label with its reward as weight; our trees take the K rewards of a row at once.
 Where the paper draws copies of rows, ``sampling="weight"`` draws rows by the total of their rewards, each with its rewards as shares: a
 draw of copies whose labels are averaged over. He retries ten times and halts when no tree is better than chance, or one errs less than
-1e-6. Eq. (1) and the figure lack a bracket and a subscript; Lemma 2 fixes both. (K-1) times the loss bounds the error.
+1e-6. Eq. (1) and the figure lack a bracket and a subscript; Lemma 2 fixes both. (K-1) times the loss bounds the error, and with
+``costs="train"``, for which D(i, l) starts in proportion to the cost of l, the mean cost.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class AdaBoostM2Classifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
     response: str = choice("label", "label", "probability")
     grow_by: str = choice("r_prime", "r_prime", "r", "classes")
     n_estimators: int = integer(200, low=1)
@@ -68,7 +70,7 @@ class AdaBoostM2Classifier(BoostingClassifier):
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
+        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K, task.cost))
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         of_row = D.values.sum(axis=1)

@@ -13,8 +13,9 @@
 Growing by a direction replaces the 2K sums of Z by two: with v drawn once a round from N(0, I_K), g = sum_k v_k Y_k D_k and
 h = sum_k v_k^2 D_k, and the gain is that of a Newton step for the sum of the classes along v. A tree then costs the same for any K; the
 leaves are still summed over all classes. The weights start uniform, 1/(NK), or balanced, 1/(2N) at the true class and 1/(2N(K-1))
-elsewhere. Leaves on the simplex are grown by rewards, F(i) + D(i, y) for the true label and F(i) - D(i, l) for another, F(i) the largest
-D(i, l): Bylander's (15), its misprint mended. His figure 2 has D <- D beta^-E, half of the step that his bound (14) needs.
+elsewhere; with ``costs="train"``, times the cost of the class, at the true one that of the dearest mistake. Leaves on the simplex are grown
+by rewards, F(i) + D(i, y) for the true label and F(i) - D(i, l) for another, F(i) the largest D(i, l): Bylander's (15), its misprint mended.
+His figure 2 has D <- D beta^-E, half of the step that his bound (14) needs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from manyboost.maths.codes import one_hot
 from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.rewards import hamming_rewards
 from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
-from manyboost.maths.weights import Weights, shares
+from manyboost.maths.weights import Weights, every_label, shares
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import along_direction, own_entries
@@ -75,6 +76,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     (1.0, (178, 3))
     """
 
+    costs: str = choice("decide", "decide", "train")
     leaves: str = choice("confidence", "confidence", "vote", "label", "probability")
     weights: str = choice("uniform", "uniform", "balanced")
     grow_by: str = choice("direction", "direction", "classes")
@@ -90,7 +92,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     def start(self, task: Task) -> Weights:
         K, true = task.K, one_hot(task.y, task.K)
         share = 1 / K if self.weights == "uniform" else np.where(true > 0, 1 / 2, 1 / (2 * (K - 1)))
-        return Weights.of(np.ascontiguousarray(task.weight[:, None] * np.broadcast_to(share, true.shape)))
+        return Weights.of(every_label(task.weight, task.y, K, task.cost) * share)
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         for_and_against = Statistics.of_both(D.values, task.y, own_entries(D.values, task.y), task.K)

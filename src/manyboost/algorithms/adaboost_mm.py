@@ -11,7 +11,8 @@
     F(x, h(x)) += alpha                       the K scores
 
 With line_search="edge" it is AdaBoost.M2 with label responses and votes half as large. The loss, the mean over rows of the total W,
-bounds the error. Weights W/n_y at the start, as for imbalanced classes, are ``class_weight="balanced"``.
+bounds the error. Weights W/n_y at the start, as for imbalanced classes, are ``class_weight="balanced"``; those times the cost of saying
+l, ``costs="train"``, with which the loss bounds the mean cost.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ class AdaBoostMMClassifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
     line_search: str = choice("exact", "exact", "edge")
     n_estimators: int = integer(200, low=1)
     max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(wrong_labels(task.weight, task.y, task.K))
+        return Weights.of(wrong_labels(task.weight, task.y, task.K, task.cost))
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         of_row = W.values.sum(axis=1)

@@ -11,7 +11,8 @@
 
 Since exp((a - b)/2) <= (exp(a) + exp(-b))/2, the new loss is at most the sum over leaves and labels of sqrt(W+ W-), half the criterion
 ``exponential`` by which trees can be grown; that c minimises the bound. The paper keeps D as a product of v(i, l0) and v(i, l1); with one
-true label the pairs of a row are as few as its labels, and D itself is kept. Told to say +1 at one label only, it is AdaBoost.M2.
+true label the pairs of a row are as few as its labels, and D itself is kept. Told to say +1 at one label only, it is AdaBoost.M2. With
+``costs="train"`` D(i, l0) starts in proportion to the cost of l0.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
     leaves: str = choice("confidence", "confidence", "vote")
     grow_by: str = choice("direction", "direction", "labels")
     smoothing: float = number(0.1, low=0)
@@ -75,7 +77,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
+        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K, task.cost))
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         of_row = D.values.sum(axis=1)

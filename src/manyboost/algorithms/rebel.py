@@ -13,15 +13,14 @@ the loss itself, the leaf that is split giving its children the signs that lower
 while the loss falls.
 With ``leaves="vector"`` each leaf has its own a: confidence-rated AdaBoost.MH, whose loss is 2/K of this one.
 
-With costs, weights start at half of c*, the costs of the row's class with their largest at the class itself: the loss then bounds the mean
-cost (Appel, Burgos-Artizzu and Perona, 2016, as reconstructed).
+With ``costs="train"`` the weights start at half of c*, the costs of the row's class with their largest at the class itself: the loss then
+bounds the mean cost (Appel, Burgos-Artizzu and Perona, 2016, as reconstructed).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.number_steps import bound_steps, exact_steps
 from manyboost.maths.rewards import hamming_rewards
 from manyboost.maths.steps import KAPPA, NO_EDGE, half_log_odds
-from manyboost.maths.weights import Weights
+from manyboost.maths.weights import Weights, every_label
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import own_entries
@@ -74,8 +73,7 @@ class RebelClassifier(BoostingClassifier):
     1.0
     """
 
-    trains_with_costs: ClassVar[bool] = True
-
+    costs: str = choice("decide", "decide", "train")
     leaves: str = choice("vector", "vector", "shared")
     line_search: str = choice("exact", "exact", "bound")
     n_estimators: int | None = integer(None, low=1, none=f"{ROUNDS_OF_TREES}, or with similarities up to {ROUNDS_OF_NUMBERS}")  # type: ignore[assignment]
@@ -97,8 +95,7 @@ class RebelClassifier(BoostingClassifier):
         return self.learning_rate or (1.0 if self._of_numbers else 0.2)
 
     def start(self, task: Task) -> Weights:
-        W = np.repeat(task.weight[:, None] / 2, task.K, axis=1)
-        return Weights.of(W if task.cost is None else W * starred(task.cost)[task.y])
+        return Weights.of(every_label(task.weight / 2, task.y, task.K, task.cost))
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         own = own_entries(W.values, task.y)
@@ -141,16 +138,11 @@ class RebelClassifier(BoostingClassifier):
 
     def enough(self, task: Task, loss: float) -> str | None:
         stops = self._of_numbers if self.stop_when_separated is None else self.stop_when_separated
-        separated = stops and loss < 1 / task.N
-        return f"the loss {loss:.3g} is below 1/N, so no row is mistaken" if separated else None
+        least = 1.0 if task.cost is None else float(task.cost[task.cost > 0].min())
+        return f"the loss {loss:.3g} is below {least:.3g}/N, so no row is mistaken" if stops and loss < least / task.N else None
 
     def link(self, columns: Floats) -> Floats:
         return normalised_sigmoid(2 * columns)
-
-
-def starred(cost: Floats) -> Floats:
-    """c*: the costs with the largest of each row in place of the zero on the diagonal."""
-    return np.where(np.eye(len(cost)) > 0, cost.max(axis=1, keepdims=True), cost)
 
 
 def _coefficients(right: Floats, wrong: Floats) -> Floats:
