@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from manyboost.maths.number_steps import scaled_by_number
 from manyboost.rows import scaled_at_classes, scaled_by_leaf, scaled_pairs
 from manyboost.trees.criteria import Criterion
+from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -162,7 +163,7 @@ class Answer:
     merit: float | None = None
 
 
-# the slope and the curvature of each row's loss, (n,) each, at a length along a direction
+# the slope and the curvature of the loss at a length along a direction, of each row, (n,), or of rows that are alike together
 Slope = Callable[[float], tuple[Floats, Floats]]
 Problems = Sequence[Problem] | Sequence[Sequence[Problem]]
 
@@ -190,6 +191,17 @@ class Gain:
     def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
         """``table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""
         return np.take(table.ravel(), self.leaf * np.intp(table.shape[1]) + y)
+
+    def sums_of_alike(self, values: Floats, y: NDArray[np.intp], K: int) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+        """``values`` (n, W) summed over the rows of each leaf and class, as exactly as over a leaf's: (G, W), and which leaf and class.
+
+        For losses whose change depends on leaf and class alone: there are far fewer of these than rows.
+        """
+        group = self.leaf * np.intp(K) + y
+        met = np.bincount(group, minlength=len(self.vectors) * K) > 0
+        place = np.cumsum(met, dtype=np.int32) - 1
+        leaf, label = np.divmod(np.flatnonzero(met), K)
+        return sum_leaves(Statistics.of_rows(values), np.take(place, group), len(leaf)), leaf, label
 
     def scale_at_classes(self, values: Floats, table: Floats, y: NDArray[np.intp]) -> Floats:
         """``values * table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""

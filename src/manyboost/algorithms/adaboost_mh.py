@@ -14,8 +14,8 @@ Growing by a direction replaces the 2K sums of Z by two: with v drawn once a rou
 h = sum_k v_k^2 D_k, and the gain is that of a Newton step for the sum of the classes along v. A tree then costs the same for any K; the
 leaves are still summed over all classes. The weights start uniform, 1/(NK), or balanced, 1/(2N) at the true class and 1/(2N(K-1))
 elsewhere; with ``costs="train"``, times the cost of the class, at the true one that of the dearest mistake. Leaves on the simplex are grown
-by rewards, F(i) + D(i, y) for the true label and F(i) - D(i, l) for another, F(i) the largest D(i, l): Bylander's (15), its misprint mended.
-His figure 2 has D <- D beta^-E, half of the step that his bound (14) needs.
+by rewards, F(i) + D(i, y) for the true label and F(i) - D(i, l) for another, F(i) the largest D(i, l): Bylander's (15), its misprint
+mended. His figure 2 has D <- D beta^-E, half of the step that his bound (14) needs.
 """
 
 from __future__ import annotations
