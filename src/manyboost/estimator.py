@@ -208,6 +208,8 @@ class BoostingClassifier(TakesTables, ClassifierMixin, CallbackSupportMixin, Bas
     n_jobs: int | None = checked(None, "a whole number other than 0, -1 for all cores, or None", is_number_of_jobs)
     random_state: Any = checked(None, "a whole number from 0 to 2**32 - 1, a numpy RandomState, or None", is_random_state)
 
+    _seed = 0  # for questions that are asked before a fit draws one
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         always = isinstance(inspect.getattr_static(cls, "trains_with_costs"), bool)

@@ -29,7 +29,7 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.rewards import hamming_rewards
-from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
+from manyboost.maths.steps import NO_EDGE, clipped_error, confidences, half_log_odds, votes
 from manyboost.maths.weights import Weights, every_label, shares
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -129,14 +129,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
                 return Refusal(f"the Hamming error {error:.4f} of the tree is not below 1/2")
             stop, of_label = "a tree made no error" if perfect else None, alpha * (2 * np.eye(task.K) - 1)
             return Answer(alpha * h, alpha, perfect, stop, of_label)
-        eps = self.smoothing * total.sum() / (task.N * task.K)
-        with np.errstate(invalid="ignore"):
-            c = np.nan_to_num(half_log_odds(W_plus, W_minus, eps), nan=0.0, posinf=np.inf, neginf=-np.inf)
-        bounded = np.clip(c, -self.max_confidence, self.max_confidence)
-        size = float(np.abs(bounded).max())
-        if size == 0:
-            return Refusal("no leaf prefers any class")
-        return Answer(bounded, size, clipped=bool((np.abs(c) > self.max_confidence).any()))
+        c, size, clipped = confidences(W_plus, W_minus, self.smoothing * total.sum() / (task.N * task.K), self.max_confidence)
+        return Answer(c, size, clipped) if size > NO_EDGE else Refusal("no leaf prefers any class")
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains

@@ -26,7 +26,7 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import softmax
 from manyboost.maths.rewards import rewards_of
-from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
+from manyboost.maths.steps import NO_EDGE, clipped_error, confidences, votes
 from manyboost.maths.weights import Weights, wrong_labels
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -107,13 +107,8 @@ class AdaBoostMRClassifier(BoostingClassifier):
             error, perfect = clipped_error((1 - edge) / 2)
             alpha = float(np.log((1 - error) / error)) / 2
             return Answer(alpha * h, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
-        eps = self.smoothing * total / (task.N * (task.K - 1))
-        c = np.nan_to_num(half_log_odds(W_plus, W_minus, eps), nan=0.0, posinf=np.inf, neginf=-np.inf)
-        bounded = np.clip(c, -self.max_confidence, self.max_confidence)
-        size = float(np.abs(bounded).max())
-        if size <= NO_EDGE:
-            return Refusal("no leaf prefers any label")
-        return Answer(bounded, size, clipped=bool((np.abs(c) > self.max_confidence).any()))
+        c, size, clipped = confidences(W_plus, W_minus, self.smoothing * total / (task.N * (task.K - 1)), self.max_confidence)
+        return Answer(c, size, clipped) if size > NO_EDGE else Refusal("no leaf prefers any label")
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains

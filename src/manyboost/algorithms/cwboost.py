@@ -96,10 +96,8 @@ class CWBoostClassifier(BoostingClassifier):
 
     def pose(self, task: Task, state: State, rng: np.random.Generator) -> Sequence[Problem]:
         weight, shared = np.abs(pulls(state.U.values, task.y)), self.learners == "shared"
-        return [
-            Problem(Statistics.of_labels(task.y == c, weight[c], 2), GINI_CRITERION, column=0 if shared else c, tag=c)
-            for c in range(task.K)
-        ]
+        sides = [Statistics.of_labels(task.y == c, weight[c], 2) for c in range(task.K)]
+        return [Problem(side, GINI_CRITERION, column=0 if shared else c) for c, side in enumerate(sides)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         against, in_favour = leaves.sums.T
@@ -139,12 +137,8 @@ class CWBoostClassifier(BoostingClassifier):
         return state.loss
 
     def shortfall(self, task: Task, state: State) -> str | None:
-        if state.gap <= 0.01 * state.loss:
-            return None
-        return (
-            f"the loss {state.loss:.3g} may be {state.gap:.2g} above its least after max_iter={self.max_iter} steps; raise max_iter or nu, "
-            "or use coefficients='stagewise'."
-        )
+        found = f"the loss {state.loss:.3g} may be {state.gap:.2g} above its least after max_iter={self.max_iter} steps"
+        return f"{found}; raise max_iter or nu, or use coefficients='stagewise'." if state.gap > 0.01 * state.loss else None
 
     def link(self, columns: Floats) -> Floats:
         return softmax(2 * columns)

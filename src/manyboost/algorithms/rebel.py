@@ -28,6 +28,7 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.number_steps import bound_steps, exact_steps
 from manyboost.maths.rewards import hamming_rewards
+from manyboost.maths.shared_signs import coefficients, coefficients_and_signs
 from manyboost.maths.steps import KAPPA, NO_EDGE, half_log_odds
 from manyboost.maths.weights import Weights, every_label
 from manyboost.parameters import choice, integer, number
@@ -36,7 +37,6 @@ from manyboost.rows import own_entries
 from manyboost.trees.criteria import exponential, shared_sign
 from manyboost.trees.statistics import Statistics
 
-ROUNDS_OF_SIGNS = 20
 ROUNDS_OF_TREES = 200
 ROUNDS_OF_NUMBERS = 10_000
 
@@ -116,9 +116,9 @@ class RebelClassifier(BoostingClassifier):
         total, plus = np.hsplit(leaves.sums, 2)  # (L, K) weight, and weight for the class
         minus = total - plus
         if self.leaves == "vector":
-            vectors = _coefficients(plus, minus)
+            vectors = coefficients(plus, minus)
         else:
-            a, f = _coefficients_and_signs(plus, minus)
+            a, f = coefficients_and_signs(plus, minus)
             vectors = f[:, None] * a
         size = float(np.abs(vectors).max())
         if size < NO_EDGE:
@@ -143,28 +143,3 @@ class RebelClassifier(BoostingClassifier):
 
     def link(self, columns: Floats) -> Floats:
         return normalised_sigmoid(2 * columns)
-
-
-def _coefficients(right: Floats, wrong: Floats) -> Floats:
-    """Eq. (4), both sums floored at 1e-6 of their total."""
-    floor = KAPPA * (right + wrong)
-    return np.nan_to_num(half_log_odds(np.maximum(right, floor), np.maximum(wrong, floor)), posinf=0.0, neginf=0.0)
-
-
-def _shared_coefficients(f: Floats, plus: Floats, minus: Floats) -> Floats:
-    """Eq. (3) and (4) for leaves of signs f, (L,)."""
-    up = f[:, None] > 0
-    return _coefficients(np.where(up, plus, minus).sum(axis=0), np.where(up, minus, plus).sum(axis=0))
-
-
-def _coefficients_and_signs(plus: Floats, minus: Floats) -> tuple[Floats, Floats]:
-    """The sign of each leaf and the coefficient of each class, set for one another until nothing changes."""
-    f = np.where(np.linalg.svd(plus - minus, full_matrices=False)[0][:, 0] >= 0, 1.0, -1.0)
-    a = np.zeros(plus.shape[1])
-    for _ in range(ROUNDS_OF_SIGNS):
-        a = _shared_coefficients(f, plus, minus)
-        turned = np.where((plus - minus) @ np.sinh(a) >= 0, 1.0, -1.0)
-        if (turned == f).all():
-            break
-        f = turned
-    return a, f
