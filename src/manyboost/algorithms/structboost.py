@@ -127,10 +127,8 @@ class StructBoostClassifier(BoostingClassifier):
         return state.found.value
 
     def shortfall(self, task: Task, state: State) -> str | None:
-        found = (
-            f"the loss may be {state.found.gap:.2g} above its least, more than tolerance={self.tolerance}, after max_iter={self.max_iter}"
-        )
-        remedy = f"steps of solver={self.solver!r}; raise max_iter or tolerance, or lower C."
+        found = f"the loss may be {state.found.gap:.2g} above its least, more than tolerance={self.tolerance}, after"
+        remedy = f"max_iter={self.max_iter} steps of solver={self.solver!r}; raise max_iter or tolerance, or lower C."
         return f"{found} {remedy}" if state.found.gap > self.tolerance else None
 
     def link(self, columns: Floats) -> Floats:
