@@ -189,8 +189,8 @@ class Gain:
         return np.take(table, self.leaf, axis=0)
 
     def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
-        """``table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""
-        return np.take(table.ravel(), self.leaf * np.intp(table.shape[1]) + y)
+        """``table[leaf, y]``: a table with an entry, a number or several, per leaf and class, read at each row's class."""
+        return np.take(table.reshape(-1, *table.shape[2:]), self.leaf * np.intp(table.shape[1]) + y, axis=0)
 
     def sums_of_alike(self, values: Floats, y: NDArray[np.intp], K: int) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
         """``values`` (n, W) summed over the rows of each leaf and class, as exactly as over a leaf's: (G, W), and which leaf and class.

@@ -121,7 +121,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return D.updated(D.values * np.exp(-self._bits(task) * gain.at_rows(gain.vectors)))
+        factors = np.exp(-gain.vectors[:, None] * self.decoder(task.K).T)  # (L, K, c)
+        return D.updated(D.values * gain.at_classes(factors, task.y))
 
     def scores(self, columns: Floats) -> Floats:
         return decoded(columns * self.temperature_ if self.decode == "loss" else columns, self._decoder, self.decode)
