@@ -97,27 +97,48 @@ def run(sets: list[str], models: list[str], folder: Path | None, results: Path, 
 
 def table(results: Path, sets: list[str], models: list[str]) -> str:
     frame = pd.read_csv(results)
-    frame = frame[frame["set"].isin(sets) & frame["model"].isin(models)]
-    n_folds = frame.groupby(["model", "set"])["fold"].nunique().unstack()
-    fewer = n_folds.index[(n_folds.fillna(0) < 5).any(axis=1)].tolist()
+    every = frame[frame["set"].isin(sets) & frame["model"].isin(models)]
+    frame = _of_common_folds(every)
+    n_folds, n_sets = frame.groupby("set")["fold"].nunique(), frame.groupby("model")["set"].nunique()
+    missing = n_sets.index[n_sets < n_sets.max()].tolist()
     out = [
-        "Means of five folds." + (f" Of fewer, or not of all sets: {', '.join(fewer)}; ranks are then of the first fold." if fewer else "")
+        "Means over the folds that all have: "
+        + ", ".join(f"{name} {n_folds[name]}" for name in sets if name in n_folds)
+        + (f". Not run on all sets: {', '.join(missing)}." if missing else ".")
     ]
-    first = frame[frame["fold"] == 0] if fewer else frame
     for measure_name, factor, digits in (("error", 100, 2), ("log_loss", 1, 4), ("fit_cpu", 1, 2)):
         wide = frame.pivot_table(index="model", columns="set", values=measure_name, aggfunc="mean")
         wide = wide.reindex(index=[m for m in models if m in wide.index], columns=[name for name in sets if name in wide.columns])
         title = {"error": "Test error %", "log_loss": "Log-loss", "fit_cpu": "CPU seconds of fit"}[measure_name]
         shown = (wide * factor).map(lambda value, digits=digits: "" if np.isnan(value) else f"{value:.{digits}f}").astype(object)
         if measure_name != "fit_cpu":
-            ranks = first.pivot_table(index="model", columns="set", values=measure_name, aggfunc="mean").rank().mean(axis=1)
+            ranks = frame.pivot_table(index="model", columns="set", values=measure_name, aggfunc="mean").rank().mean(axis=1)
             shown["mean rank"] = ranks.reindex(shown.index).map(lambda rank: f"{rank:.2f}")
         header = "| model | " + " | ".join(shown.columns) + " |\n|" + "---|" * (len(shown.columns) + 1)
         rows = [f"| {index} | " + " | ".join(row) + " |" for index, row in zip(shown.index, shown.to_numpy(), strict=True)]
         out.append(f"{title}\n\n{header}\n" + "\n".join(rows))
+    out.append(_of_more_folds(every, sets))
     if set(OURS) & set(models):
         out.append(_best_of_ours(frame, sets, models))
     return "\n\n".join(out)
+
+
+def _of_common_folds(frame: pd.DataFrame) -> pd.DataFrame:
+    """The folds of each set that all models have which were run on it: only means over the same rows compare."""
+    n_models = frame.groupby("set")["model"].nunique()
+    having = frame.groupby(["set", "fold"])["model"].transform("nunique")
+    return frame[having == frame["set"].map(n_models)]
+
+
+def _of_more_folds(frame: pd.DataFrame, sets: list[str]) -> str:
+    """Errors of the models that were run on all five folds of a set."""
+    lines = []
+    for name in sets:
+        errors = frame[frame["set"] == name].groupby("model")["error"].agg(["mean", "count"])
+        of_five = errors[errors["count"] == 5]["mean"].sort_values()
+        if len(of_five):
+            lines.append(f"- {name}: " + ", ".join(f"{model} {100 * error:.2f}" for model, error in of_five.items()))
+    return "Test error % of those that have been run on five folds\n\n" + "\n".join(lines)
 
 
 def _best_of_ours(frame: pd.DataFrame, sets: list[str], models: list[str]) -> str:

@@ -40,6 +40,14 @@ ALL_ROWS: dict[str, Any] = {
     "separators": "singles", "subsample": 1.0, "sampling": "uniform", "prune": None, "min_samples_split": 2, "learner_weights": "cost"
 }  # fmt: skip
 
+ROUNDS_AT_DEFAULTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    algorithm.__name__.removesuffix("Classifier"): (algorithm, {}) for algorithm in ALGORITHMS.values()
+}
+OTHER_ROUNDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    f"{name}, {way}={value!r}": (ROUNDS_AT_DEFAULTS[name][0], {way: value})
+    for name, way, value in (("AdaBoostM2", "grow_by", "direction"), ("AdaBoostMM", "grow_by", "direction"))
+}
+
 
 def _known() -> dict[str, Figures]:
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
@@ -92,12 +100,11 @@ def rounds(folder: Path | None, repeats: int) -> Figures:
     for name, few, many in (("letter", 3, 13), ("covertype", 1, 3)):
         data = load(name, folder)
         peer = marginal_times({"LightGBM": (_lightgbm(data, 4), few, many)}, repeats)["LightGBM"]
-        for algorithm in ALGORITHMS.values():
-            title = algorithm.__name__.removesuffix("Classifier")
+        for title, (algorithm, settings) in (ROUNDS_AT_DEFAULTS | OTHER_ROUNDS).items():
             row = out.setdefault(title, {})
             if f"{data.title} ms" in row:
                 continue
-            run = _ours(algorithm, data, max_depth=4, max_leaf_nodes=None)
+            run = _ours(algorithm, data, max_depth=4, max_leaf_nodes=None, **settings)
             mine = marginal_times({title: (run, few, many)}, repeats)[title]
             row |= {f"{data.title} ms": 1e3 * mine, f"{data.title} of LightGBM's": mine / peer}
             _save({**_known(), "rounds": out})

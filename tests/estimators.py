@@ -11,14 +11,14 @@ N_ROUNDS = 5
 SETTINGS: dict[str, list[dict[str, Any]]] = {  # beside the defaults
     "adaboost_ecc": [{"colouring": "max_cut", "votes": "asymmetric"}, {"colouring": "max_pair", "repartition": True, "max_depth": 2}],
     "adaboost_hm": [{"response": "label", "line_search": "bound"}],
-    "adaboost_m2": [{"response": "probability", "grow_by": "r"}, {"grow_by": "classes", "sampling": "weight"}],
+    "adaboost_m2": [{"response": "probability", "grow_by": "r"}, {"grow_by": "classes", "sampling": "weight"}, {"grow_by": "direction"}],
     "adaboost_mh": [
         {"leaves": "vote"},
         {"grow_by": "classes", "splitter": "best", "weights": "balanced"},
         {"leaves": "label", "weights": "balanced", "sampling": "weight", "splitter": "best"},
         {"leaves": "probability", "weight_update": "literal"},
     ],
-    "adaboost_mm": [{"line_search": "edge", "splitter": "best"}],
+    "adaboost_mm": [{"line_search": "edge", "splitter": "best"}, {"grow_by": "direction"}],
     "adaboost_mo": [
         {"code": "one_vs_all", "decode": "hamming", "grow_by": "columns", "splitter": "best"},
         {"leaves": "vote", "decode": "loss"},

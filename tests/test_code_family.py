@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import chain, combinations, product, repeat
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from test_theory import CLASSES, EXACT, adaboost, error_with_ties, noisy, staged
 
 from manyboost import AdaBoostECCClassifier, AdaBoostMHClassifier, AdaBoostMOClassifier, AdaBoostOCClassifier
 from manyboost.algorithms import adaboost_ecc, adaboost_oc
+from manyboost.checks import digest
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import check_code, exhaustive, one_vs_all, random_code, row_distance
 from manyboost.maths.colourings import colouring, greedy_cut, max_cut, pair_weights, repartition
@@ -411,6 +412,42 @@ def test_a_tree_without_error_goes_on_while_pairs_are_left() -> None:
     assert model.score(X, y) == 1.0
     two = AdaBoostECCClassifier(n_estimators=10, random_state=0, calibrate=False).fit(X[:40], y[:40])
     assert (two.n_estimators_, two.stop_reason_) == (1, "a tree made no error")
+
+
+ALIKE = [AdaBoostECCClassifier(), AdaBoostECCClassifier(votes="asymmetric"), AdaBoostOCClassifier()]
+
+
+def pairs_of_classes_that_are_alike() -> tuple[Floats, Integers]:
+    """Classes 0 and 1 cannot be told apart, nor can 2 and 3: of the three ways to part them in halves, one is of no use."""
+    return np.repeat(np.arange(2.0), 20)[:, None], np.repeat([0, 2], 20) + np.arange(40) % 2
+
+
+@pytest.mark.parametrize("model", ALIKE)
+def test_a_colouring_of_no_use_is_drawn_again(model: Any) -> None:
+    X, y = pairs_of_classes_that_are_alike()
+    whole = clone(model).set_params(n_estimators=12, random_state=0, calibrate=False).fit(X, y)
+    assert whole.n_estimators_ == 12, whole.stop_reason_
+    assert (whole.history_["n_trees"] == 1).all()
+    assert (whole.history_["n_made"] > 1).any()
+    assert (whole.predict(X) // 2 == y // 2).all()
+    part = clone(whole).set_params(n_estimators=5, warm_start=True).fit(X, y)
+    assert digest(part.set_params(n_estimators=12).fit(X, y)) == digest(whole)  # though what was refused is not kept
+
+
+@pytest.mark.parametrize(("drawn", "ending"), [(True, ", in each of 10 draws"), (False, "")])
+def test_colourings_are_drawn_ten_times_at_most(drawn: bool, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where chance has no part in a colouring, the same one again would be no better."""
+    colours = chain([np.array([1.0, 1, -1, -1])], repeat(np.array([1.0, -1, 1, -1])))
+
+    def useless_but_the_first(kind: str, D: Floats, y: Integers, K: int, rng: np.random.Generator) -> Floats:
+        if drawn:
+            rng.random()
+        return next(colours)
+
+    monkeypatch.setattr(adaboost_ecc, "colouring", useless_but_the_first)
+    model = AdaBoostECCClassifier(calibrate=False).fit(*pairs_of_classes_that_are_alike())
+    assert model.n_estimators_ == 1
+    assert model.stop_reason_ == "the tree tells the two colours apart no better than chance" + ending
 
 
 def test_a_tree_is_told_how_much_each_row_weighs_against_the_other_colour() -> None:

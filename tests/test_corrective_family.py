@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog, minimize, minimize_scalar
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 
 from manyboost import CWBoostClassifier, StructBoostClassifier
@@ -140,9 +141,12 @@ def test_corrective_exponential_optimum(columns: str, nu: float) -> None:
         return loss.sum() + nu * w.sum(), nu - phi.T @ loss
 
     other = minimize(objective, np.full(J, 0.1), jac=True, method="SLSQP", bounds=[(0, None)] * J, options={"maxiter": 2000, "ftol": 1e-14})
-    found = minimise_exponential(said, Y, WEIGHT, nu, np.zeros(J))
+    found = minimise_exponential(said, Y, WEIGHT, nu, np.zeros(J), 1000)
     assert found.value == pytest.approx(other.fun, rel=1e-6)
     assert found.value == pytest.approx(objective(found.w)[0], rel=1e-12)
+    assert found.value - other.fun - 1e-9 <= found.gap <= 0.01 * found.value  # the bound is certified ...
+    early = minimise_exponential(said, Y, WEIGHT, nu, np.zeros(J), 1)
+    assert early.gap >= early.value - other.fun > 0.01 * early.value  # ... also of a search that was broken off
     slope = nu - said.along(pulls(found.U, Y))  # the conditions of Karush, Kuhn and Tucker
     assert (found.w >= 0).all()
     assert slope.min() > -0.01 * nu
@@ -155,7 +159,7 @@ def test_corrective_exponential_optimum(columns: str, nu: float) -> None:
 def test_hinge_optimum_is_that_of_the_programme_with_all_slacks(how: str, costs: Any, C: float) -> None:
     """With 0/1 it is MultiBoost's with nu = N/C: sum_i xi_i + nu 1'w, here divided by N."""
     exact = full_programme(SAID, costs, C).fun / C
-    asked = SAID, Y, WEIGHT, np.ascontiguousarray(costs[Y].T), 1 / C, np.zeros(M), 1e-3
+    asked = SAID, Y, WEIGHT, np.ascontiguousarray(costs[Y].T), 1 / C, np.zeros(M), 1e-3, 1000
     found = minimise_hinge(*asked) if how == "smoothed" else minimise_hinge_by_cuts(*asked, Cuts.none())[0]
     assert exact - 1e-9 <= found.value <= exact + 1e-3
     assert found.value - exact - 1e-9 <= found.gap <= 1e-3
@@ -169,11 +173,34 @@ def test_hinge_optimum_is_that_of_the_programme_with_all_slacks(how: str, costs:
 def test_cuts_are_kept_for_new_columns() -> None:
     cost, price = np.ascontiguousarray(UNIT[Y].T), 1 / 40
     few = Responses(SAID.signs[:5], SAID.leaves[:5], SAID.member[:5], SAID.column[:5], K)
-    first, cuts = minimise_hinge_by_cuts(few, Y, WEIGHT, cost, price, np.zeros(5), 1e-4, Cuts.none())
-    second, _ = minimise_hinge_by_cuts(SAID, Y, WEIGHT, cost, price, np.r_[first.w, np.zeros(M - 5)], 1e-4, cuts)
+    first, cuts = minimise_hinge_by_cuts(few, Y, WEIGHT, cost, price, np.zeros(5), 1e-4, 1000, Cuts.none())
+    second, _ = minimise_hinge_by_cuts(SAID, Y, WEIGHT, cost, price, np.r_[first.w, np.zeros(M - 5)], 1e-4, 1000, cuts)
     assert len(cuts.right) > 0
     assert second.value <= first.value
     assert second.value == pytest.approx(full_programme(SAID, UNIT, 40.0).fun / 40, abs=1e-4)
+
+
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_cuts_that_are_too_few_leave_a_certified_gap(max_iter: int) -> None:
+    asked = SAID, Y, WEIGHT, np.ascontiguousarray(UNIT[Y].T), 1 / 40, np.zeros(M), 1e-6
+    found, cuts = minimise_hinge_by_cuts(*asked, max_iter, Cuts.none())
+    assert len(cuts.right) <= max_iter
+    assert found.gap >= found.value - full_programme(SAID, UNIT, 40.0).fun / 40 > 1e-6
+
+
+def test_a_programme_without_solution_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = iter([True, True, False])
+
+    def failing(*asked: Any, **more: Any) -> Any:
+        solved = linprog(*asked, **more)
+        solved.success = next(left)
+        return solved
+
+    monkeypatch.setattr("manyboost.maths.cutting_planes.linprog", failing)
+    found, cuts = minimise_hinge_by_cuts(SAID, Y, WEIGHT, np.ascontiguousarray(UNIT[Y].T), 1 / 40, np.zeros(M), 1e-6, 1000, Cuts.none())
+    assert next(left, None) is None  # it was asked no more
+    assert 1e-6 < found.gap < np.inf
+    assert len(cuts.right) <= 2
 
 
 # ---- the estimators --------------------------------------------------------------------------------------------------------------------
@@ -210,6 +237,31 @@ def test_the_loss_falls_and_the_model_is_the_last_solution(model: Any) -> None:
     assert (np.diff(fitted.history_["loss"]) <= 1e-9).all()
     assert 1 - fitted.score(X, y) == pytest.approx(seen[-1])
     assert seen[-1] < 0.7 * seen[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (
+            CWBoostClassifier(coefficients="corrective", n_estimators=4, max_depth=2),
+            "least after max_iter=1 .* raise max_iter or nu",
+        ),
+        (StructBoostClassifier(n_estimators=4, tolerance=1e-4), "tolerance=0.0001, after max_iter=1 .*smoothed.* raise max_iter or tol"),
+        (
+            StructBoostClassifier(n_estimators=4, solver="cutting_planes"),
+            "after max_iter=1 .*cutting_planes.*; raise max_iter",
+        ),
+    ],
+)
+def test_a_solver_that_falls_short_is_not_silent(model: Any, words: str) -> None:
+    X, y = some_rows()
+    with pytest.warns(ConvergenceWarning, match=f"of 4 rounds are not solved as promised; the last of them, round 4: .*{words}") as caught:
+        short = clone(model).set_params(max_iter=1, calibrate=False).fit(X, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert short.history_["unsolved"][-1] == 1
+    whole = clone(model).set_params(calibrate=False, tolerance=0.1).fit(X, y) if "tolerance" in model.get_params() else None
+    assert whole is None or not whole.history_["unsolved"].any()  # and there is no warning
 
 
 @EACH

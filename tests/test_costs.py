@@ -32,7 +32,7 @@ def test_costs_lower_the_cost(model: Any) -> None:
     scores = careful.decision_function(X)
     assert_array_equal(careful.predict(X), careful.classes_[scores.argmax(axis=1)])
     assert_array_equal(list(careful.staged_predict(X))[-1], careful.predict(X))
-    if not careful.trains_with_costs:
+    if not careful.trains_with_costs:  # as it is set
         assert_allclose(scores, -careful.predict_proba(X) @ (20 * COSTS))
         assert_array_equal(careful.predict_proba(X), plain.predict_proba(X))  # costs change decisions, not probabilities
 

@@ -33,6 +33,7 @@ from manyboost import (
 )
 from manyboost.algorithms import adaboost_ecc, adaboost_oc, rebel
 from manyboost.estimator import BoostingClassifier
+from manyboost.maths.shared_signs import shared_coefficients
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_steps.json").read_text())
 Y, K = np.array(GOLDEN["inputs"]["y"]), 3
@@ -67,7 +68,7 @@ class RebelOfGivenSigns(RebelClassifier):
 
     def step(self, *asked: Any) -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rebel, "_coefficients_and_signs", lambda plus, minus: (rebel._shared_coefficients(F, plus, minus), F))
+            patch.setattr(rebel, "coefficients_and_signs", lambda plus, minus: (shared_coefficients(F, plus, minus), F))
             return super().step(*asked)
 
 

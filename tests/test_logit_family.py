@@ -10,6 +10,7 @@ import pytest
 from hook_driver import Floats, Integers, drive
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq, minimize
+from sklearn.datasets import load_digits
 from test_theory import adaboost, error_with_ties, noisy, staged_scores
 
 from manyboost import (
@@ -164,11 +165,16 @@ def test_mcboost_grows_by_minus_the_gradient() -> None:
     (problem,) = algorithm.pose(task, state, np.random.default_rng(0))
     u = sum_leaves(problem.summed, LEAF, 3)[:, :-1]
     s, eps = simplex(K), 1e-5
+    slopes = []
     for j in range(K - 1):
         direction = np.zeros((3, K - 1))
         direction[1, j] = eps
         losses = [algorithm.loss(task, algorithm.update(task, state, [Gain(problem, sign * direction, LEAF)])) for sign in (1, -1)]
-        assert_allclose((u @ s)[1, j], -(losses[0] - losses[1]) / (2 * eps), atol=1e-8)
+        slopes.append(-(losses[0] - losses[1]) / (2 * eps))
+    found = (u @ s)[1]
+    unit = float(found @ slopes / (found @ found))
+    assert_allclose(unit * found, slopes, atol=1e-8)
+    assert np.abs(problem.statistics.dense[:, :-1] / task.weight[:, None]).max() == pytest.approx(1)  # the unit: the steepest row
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------------------------
@@ -531,3 +537,24 @@ def test_a_replay_knows_the_group_of_each_tree() -> None:
     assert [problem.tag for problem in _problems_of(groups, [(0, 3)])] == [0]
     with pytest.raises(ValueError, match="warm_start"):
         _problems_of(groups, [(5, 1)])
+
+
+def test_mcboost_goes_on_where_slopes_have_become_small() -> None:
+    """Gains of splits are compared as shares of the rows' weight; once few rows are mistaken, slopes are a tiny share of it."""
+    X, y = load_digits(return_X_y=True)
+    model = MCBoostClassifier(n_estimators=60, random_state=0, calibrate=False).fit(X, y)
+    assert (model.history_["n_made"] == 1).all()  # no tree was of no use
+    assert (np.diff(model.history_["loss"]) < 0).all()
+    assert model.history_["loss"][-1] < 1e-4 * model.history_["loss"][0]
+
+
+def test_rows_that_are_alike_are_summed_together() -> None:
+    rng = np.random.default_rng(0)
+    leaf, y, values = rng.integers(0, 5, 60).astype(np.int32), rng.integers(0, 3, 60), rng.random((60, 2))
+    leaf[leaf == 2] = 1  # a leaf may be empty
+    y[leaf == 3] = 1
+    sums, of_leaf, of_class = Gain(Problem(Statistics.of_rows(values), GINI_CRITERION), np.zeros((5, 1)), leaf).sums_of_alike(values, y, 3)
+    met = sorted(set(zip(leaf.tolist(), y.tolist(), strict=True)))
+    assert list(zip(of_leaf.tolist(), of_class.tolist(), strict=True)) == met
+    for row, (a, b) in zip(sums, met, strict=True):
+        np.testing.assert_allclose(row, values[(leaf == a) & (y == b)].sum(axis=0), rtol=1e-12)

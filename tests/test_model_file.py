@@ -28,6 +28,7 @@ import manyboost
 from manyboost import BadModelFile, PIBoostClassifier, SAMMEClassifier, fingerprint, load, save
 from manyboost.algorithms import ALGORITHMS
 from manyboost.checks import parts_of
+from manyboost.model_file.boosted import NOT_STORED
 from manyboost.model_file.formats import FORMATS
 from manyboost.model_file.names import HOW_TO_RUN
 from manyboost.model_file.values import from_plain, plain
@@ -95,7 +96,7 @@ def assert_same(model: Any, again: Any, X: Any) -> None:
         for mine, other in zip(parts_of(getattr(again, part)), parts_of(getattr(model, part)), strict=True):
             np.testing.assert_array_equal(mine, other, strict=isinstance(mine, np.ndarray))
     assert again.history_.keys() == model.history_.keys()
-    for name in model.history_.keys() - {"seconds"}:
+    for name in model.history_.keys() - set(NOT_STORED):
         np.testing.assert_array_equal(again.history_[name], model.history_[name], strict=True)
 
 

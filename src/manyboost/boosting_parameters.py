@@ -99,8 +99,9 @@ n_features_in_, feature_names_in_ : width of X, and names of its columns if it h
 n_estimators_ : int
     Rounds made and kept; 0 when no tree was of use.
 history_ : dict of arrays
-    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, seconds. ``pandas.DataFrame(model.history_)`` is a
-    table. With early stopping it goes on behind the last round that was kept.
+    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, n_made (all trees, those that were refused or lost
+    against others among them), unsolved (1 where a solver fell short, of which there is a warning), seconds.
+    ``pandas.DataFrame(model.history_)`` is a table. With early stopping it goes on behind the last round that was kept.
 stop_reason_ : str
     Why the fit ended.
 n_clipped_steps_ : int
@@ -125,11 +126,21 @@ OF_OUR_TREES = {
 }  # fmt: skip
 
 
-def full_docstring(own: str, trains_with_costs: bool) -> str:
+_COSTS = {  # by what an estimator does with them
+    "decide": "The class of least expected cost is decided for.",
+    "train": "They take part in training.",
+    "either": """See ``costs``.
+costs : {"decide", "train"}
+    Decide for the class of least expected cost; or let the weights start at the costs of the labels, so that the loss bounds the mean cost,
+    and decide by the scores, which then lean as the costs do. Trees that soon make no mistake leave the start behind: with them the first
+    mostly costs less.""",
+}
+
+
+def full_docstring(own: str, use_of_costs: str) -> str:
     """The docstring of an estimator with the shared parameters and attributes behind its own."""
     text = inspect.cleandoc(own)
-    costs = "They take part in training." if trains_with_costs else "The class of least expected cost is decided for."
-    shared = "Shared parameters\n-----------------\n" + _SHARED_PARAMETERS.replace("COSTS", costs)
+    shared = "Shared parameters\n-----------------\n" + _SHARED_PARAMETERS.replace("COSTS", _COSTS[use_of_costs])
     attributes = "Attributes\n----------\n" + _SHARED_ATTRIBUTES
     for heading in ("\nReferences\n", "\nExamples\n"):
         if heading in text:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.boosting_parameters import BoostingParameters, full_docstring
 from manyboost.calibration import Pilots, run_pilots
-from manyboost.callbacks import CallbackSupportMixin, Rounds, with_callbacks
+from manyboost.callbacks import SUPPORTED, CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, TakesTables, feature_names, read_columns
 from manyboost.committee import Committee
 from manyboost.contributions import DecidedRow, TreeExplanation, one_row
@@ -35,11 +38,17 @@ from manyboost.weak_learning import Ensemble, Rows, Settings, Threads, Validatio
 class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the boosted classifiers; a subclass answers the four questions of :mod:`manyboost.protocol`."""
 
-    trains_with_costs: ClassVar[bool] = False  # does the algorithm itself use Task.cost?
+    _seed = 0  # for questions that are asked before a fit draws one
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = full_docstring(cls.__doc__ or "", cls.trains_with_costs)
+        always = isinstance(inspect.getattr_static(cls, "trains_with_costs"), bool)
+        cls.__doc__ = full_docstring(cls.__doc__ or "", "either" if hasattr(cls, "costs") else "train" if always else "decide")
+
+    @property
+    def trains_with_costs(self) -> bool:
+        """Does the algorithm itself use ``Task.cost``? One that may or may not has the parameter ``costs``."""
+        return getattr(self, "costs", "decide") == "train"
 
     # ---- the questions -------------------------------------------------------------------------------------------------------
 
@@ -86,6 +95,10 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def enough(self, task: Task, loss: float) -> str | None:
         """A reason to stop at this loss, or None."""
+        return None
+
+    def shortfall(self, task: Task, state: Any) -> str | None:
+        """What the state is not though the algorithm promises it, as when a solver reached its limit, and the remedy; None if nothing."""
         return None
 
     def decoder(self, K: int) -> Floats | None:
@@ -251,6 +264,10 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             setattr(self, name, value)
         self.history_ = {name: np.array(values) for name, values in boosted.history.items()}
         self.stop_reason_ = boosted.stop_reason
+        if boosted.shortfall:
+            n_unsolved = int(self.history_["unsolved"].sum())
+            of = f"{n_unsolved} of {len(self.history_['unsolved'])} rounds are not solved as promised; the last of them, "
+            warnings.warn(f"{type(self).__name__}: {of}{boosted.shortfall}", ConvergenceWarning, stacklevel=5 + SUPPORTED)
         self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
     def _calibrate(
@@ -291,7 +308,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _scores(self, columns: Floats) -> Floats:
         """The scores that decide; without members, those of the classes' shares."""
-        if self.cost_matrix_ is not None and not self.trains_with_costs:
+        if self.cost_matrix_ is not None and not (self.trains_with_costs and self.n_estimators_):
             return -self._probability(columns) @ self.cost_matrix_  # minus the expected cost of each decision
         if self.n_estimators_:
             return self.scores(columns)

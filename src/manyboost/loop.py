@@ -19,11 +19,11 @@ from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.rows import Decisions, Response, mixed
 from manyboost.trees.exact_sums import exact_total
-from manyboost.weak_learning import Grown, GrownMember, Learner, Rows, Settings, Threads, Validation
+from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Learner, Rows, Settings, Threads, Validation
 
 
 class Algorithm(Protocol):
-    """The questions (see :mod:`manyboost.protocol`), the loss for the history, and a rule to end."""
+    """The questions (see :mod:`manyboost.protocol`), the loss for the history, a rule to end, and what a solver fell short of."""
 
     @property
     def revises(self) -> bool: ...
@@ -36,6 +36,7 @@ class Algorithm(Protocol):
     def revised(self, task: Task, state: Any) -> Sequence[Floats]: ...
     def loss(self, task: Task, state: Any) -> float: ...
     def enough(self, task: Task, loss: float) -> str | None: ...
+    def shortfall(self, task: Task, state: Any) -> str | None: ...
 
 
 Solved = tuple[Problem, Grown, Answer | Refusal]
@@ -65,9 +66,10 @@ class Boosted:
     ensemble: Any
     history: dict[str, list[float]] = field(default_factory=dict)
     stop_reason: str = ""
+    shortfall: str = ""  # of the last round that is unsolved
 
 
-HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "seconds")
+HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "n_made", "unsolved", "seconds")
 UNIT = 2.0**-40  # of what a leaf adds
 NO_SPLIT = (
     "no split is of use: the columns are constant or tell nothing of y, or limits such as min_samples_leaf forbid it; "
@@ -113,15 +115,18 @@ def boost(
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
-        groups = _in_groups(algorithm.pose(task, state, round_generator(settings.seed, round_)))
-        made = [_solve(algorithm, task, state, learner, group, round_, settings.learning_rate) for group in groups]
-        any_split = any_split or any(found.member.n_leaves > 1 for group in made for found in group.grown)
+        tries = list(_tries(algorithm, task, state, learner, round_, settings))
+        made = tries[-1]
+        any_split = any_split or any(found.member.n_leaves > 1 for groups in tries for group in groups for found in group.grown)
         best = min(made, key=lambda group: group.loss, default=None)
         if best is None or not best.gains:
             refusals = [reason for group in made for reason in group.refusals]
             out.stop_reason = refusals[0] if refusals else "no problem was left to solve"
+            out.stop_reason += f", in each of {len(tries)} draws" if len(tries) > 1 else ""
             break
         answers, state = best.answers, best.state
+        shortfall = algorithm.shortfall(task, state)
+        out.shortfall = f"round {round_ + 1}: {shortfall}" if shortfall else out.shortfall
         for gain, (member, vectors) in zip(best.gains, best.kept, strict=True):
             column = gain.problem.column
             grown.append((member, vectors, column, round_))
@@ -141,6 +146,8 @@ def boost(
             "step": sum(answer.size for answer in answers) / len(answers),
             "n_trees": float(len(best.gains)),
             "n_clipped": float(sum(answer.clipped for answer in answers)),
+            "n_made": float(sum(group.n_made for groups in tries for group in groups)),
+            "unsolved": float(shortfall is not None),
             "seconds": time.perf_counter() - began,
         }
         if validation is not None and watched is not None:
@@ -167,6 +174,7 @@ class _Group:
 
     state: Any
     loss: float = np.inf
+    n_made: int = 0  # members, those that were made again among them
     grown: list[Grown] = field(default_factory=list)
     kept: list[tuple[Any, Floats]] = field(default_factory=list)  # members and what is stored of their answers
     gains: list[Gain] = field(default_factory=list)
@@ -180,12 +188,25 @@ def _in_groups(posed: Problems) -> list[list[Problem]]:
     return [alone] if alone else [list(group) for group in posed if not isinstance(group, Problem)]
 
 
+def _tries(algorithm: Algorithm, task: Task, state: Any, learner: Learner, round_: int, settings: Settings) -> Iterator[list[_Group]]:
+    """What the groups of a round came to; where nothing did, and chance had a part in what was posed, what others came to."""
+    for draw in range(MAX_DRAWS):
+        rng = round_generator(settings.seed, round_, draw)
+        groups = _in_groups(algorithm.pose(task, state, rng))
+        made = [_solve(algorithm, task, state, learner, group, round_, settings.learning_rate) for group in groups]
+        yield made
+        if any(group.gains for group in made):
+            return
+        if rng.bit_generator.state == round_generator(settings.seed, round_, draw).bit_generator.state:
+            return
+
+
 def _solve(
     algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int, learning_rate: float
 ) -> _Group:
     """Make a member for each problem, ask what its leaves add, and what state that makes."""
     out = _Group(state)
-    solved = list(_answers(algorithm, task, state, learner, problems, round_))
+    solved, out.n_made = _answers(algorithm, task, state, learner, problems, round_)
     out.grown = [found for _, found, _ in solved]
     for problem, found, answer in _settled(algorithm, task, state, _of_most_merit(solved)):
         if isinstance(answer, Refusal):
@@ -202,8 +223,10 @@ def _solve(
     return out
 
 
-def _answers(algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int) -> Iterator[Solved]:
-    """For each problem a member and the answer to it. One that is refused, or has but one leaf, is made again."""
+def _answers(
+    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int
+) -> tuple[list[Solved], int]:
+    """For each problem a member and the answer to it, and how many were made: one that is refused, or has but one leaf, is made again."""
 
     def ask(problem: Problem, found: Grown) -> Answer | Refusal:
         answer = algorithm.step(task, problem, found.leaves)
@@ -211,6 +234,8 @@ def _answers(algorithm: Algorithm, task: Task, state: Any, learner: Learner, pro
             return answer
         return _with_length(algorithm.slope(task, state, Gain(problem, answer.vectors, found.leaf)), answer)
 
+    solved: list[Solved] = []
+    n_made = len(problems)
     for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
         answer = ask(problem, found)
         for draw in range(1, learner.n_draws):
@@ -218,7 +243,9 @@ def _answers(algorithm: Algorithm, task: Task, state: Any, learner: Learner, pro
                 break
             found = learner.grow_again(problem, round_, at, draw)
             answer = ask(problem, found)
-        yield problem, found, answer
+            n_made += 1
+        solved.append((problem, found, answer))
+    return solved, n_made
 
 
 def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
@@ -281,9 +308,9 @@ def _revised(
     return out
 
 
-def round_generator(seed: int, round_: int) -> np.random.Generator:
-    """The random numbers of a round."""
-    return np.random.default_rng([seed, round_])
+def round_generator(seed: int, round_: int, draw: int = 0) -> np.random.Generator:
+    """The random numbers of a round, and others for each further draw of what it poses."""
+    return np.random.default_rng([seed, round_, draw] if draw else [seed, round_])
 
 
 def _stop_reason(

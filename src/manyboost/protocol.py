@@ -16,6 +16,11 @@ Two more are answered by algorithms whose members depend on one another:
     settle(task, state, gains)         -> vectors of a round's members, set for one another before they are shrunk and added
     revised(task, state)               -> where ``revises`` is true, the vectors of all members of all rounds, after each update
 
+What a solver did not reach, ``shortfall(task, state)`` says in words that name the parameter and the remedy; the user is warned.
+
+A round whose problems are all refused is posed again with other random numbers, where ``pose`` drew any; ``update`` may therefore depend on
+what a problem's leaves added, but not on what was drawn.
+
 The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
 file gives the same model on any number of threads.
 """
@@ -32,6 +37,7 @@ from numpy.typing import NDArray
 from manyboost.maths.number_steps import scaled_by_number
 from manyboost.rows import scaled_at_classes, scaled_by_leaf, scaled_pairs
 from manyboost.trees.criteria import Criterion
+from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -48,7 +54,8 @@ class Task:
     weight : (n,) weights that sum to one
     N : number of rows, a row of the smallest weight counting once: what smoothing, samples and stop rules that name N refer to.
         Rows of weight two and rows given twice are the same; very unequal weights count for ten times the rows at most.
-    cost : (K, K) cost of each decision (column) for each true class (row), where the algorithm trains with costs and the user gave some
+    cost : (K, K) cost of each decision (column) for each true class (row), as shares of the largest, so that their unit does not matter;
+        where the algorithm trains with costs and the user gave some
     """
 
     y: NDArray[np.intp]
@@ -59,9 +66,10 @@ class Task:
 
     @classmethod
     def of(cls, y: NDArray[np.integer], K: int, weight: Floats, cost: Floats | None = None) -> Task:
-        """A task with weights scaled to sum to one."""
+        """A task with weights scaled to sum to one, and costs to be one at most."""
         total = float(weight.sum())
-        return cls(y.astype(np.intp, copy=False), K, weight / total, min(total / float(weight.min()), 10.0 * len(weight)), cost)
+        n_rows = min(total / float(weight.min()), 10.0 * len(weight))
+        return cls(y.astype(np.intp, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
 
     def part(self, rows: NDArray[np.intp]) -> Task:
         """The task of some of the rows; what counts once stays what it was."""
@@ -155,7 +163,7 @@ class Answer:
     merit: float | None = None
 
 
-# the slope and the curvature of each row's loss, (n,) each, at a length along a direction
+# the slope and the curvature of the loss at a length along a direction, of each row, (n,), or of rows that are alike together
 Slope = Callable[[float], tuple[Floats, Floats]]
 Problems = Sequence[Problem] | Sequence[Sequence[Problem]]
 
@@ -181,8 +189,19 @@ class Gain:
         return np.take(table, self.leaf, axis=0)
 
     def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
-        """``table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""
-        return np.take(table.ravel(), self.leaf * np.intp(table.shape[1]) + y)
+        """``table[leaf, y]``: a table with an entry, a number or several, per leaf and class, read at each row's class."""
+        return np.take(table.reshape(-1, *table.shape[2:]), self.leaf * np.intp(table.shape[1]) + y, axis=0)
+
+    def sums_of_alike(self, values: Floats, y: NDArray[np.intp], K: int) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+        """``values`` (n, W) summed over the rows of each leaf and class, as exactly as over a leaf's: (G, W), and which leaf and class.
+
+        For losses whose change depends on leaf and class alone: there are far fewer of these than rows.
+        """
+        group = self.leaf * np.intp(K) + y
+        met = np.bincount(group, minlength=len(self.vectors) * K) > 0
+        place = np.cumsum(met, dtype=np.int32) - 1
+        leaf, label = np.divmod(np.flatnonzero(met), K)
+        return sum_leaves(Statistics.of_rows(values), np.take(place, group), len(leaf)), leaf, label
 
     def scale_at_classes(self, values: Floats, table: Floats, y: NDArray[np.intp]) -> Floats:
         """``values * table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""

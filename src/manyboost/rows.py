@@ -131,6 +131,33 @@ def _along(weights, direction, y, out):
 
 
 @compiled
+def _pairs_along(weights, direction, y, out, of_row):
+    for i in range(y.size):
+        total, first, second = 0.0, 0.0, 0.0
+        for k in range(direction.size):
+            total += weights[i, k]
+            first += direction[k] * weights[i, k]
+            second += direction[k] * direction[k] * weights[i, k]
+        v = direction[y[i]]
+        out[i, 0] = v * total - first
+        out[i, 1] = v * v * total + second
+        of_row[i] = total
+
+
+@compiled
+def _pair_rewards(weights, y, out, of_row):
+    for i in range(y.size):
+        total, most = 0.0, 0.0
+        for k in range(weights.shape[1]):
+            total += weights[i, k]
+            most = max(most, weights[i, k])
+        for k in range(weights.shape[1]):
+            out[i, k] = most - weights[i, k]
+        out[i, y[i]] = most + total
+        of_row[i] = total
+
+
+@compiled
 def _own_entries(values, y, out):
     for i in range(y.size):
         out[i] = values[i, y[i]]
@@ -285,6 +312,23 @@ def along_direction(weights: Floats, direction: Floats, y: NDArray[np.integer]) 
     out = np.empty((len(y), 2))
     _along(weights, direction, y, out)
     return out
+
+
+def pairs_along(weights: Floats, direction: Floats, y: NDArray[np.integer]) -> tuple[Floats, Floats]:
+    """:func:`along_direction` of pairs, (n, K) with nothing at a row's class, whose weight for it is their sum; and that sum, (n,)."""
+    out, of_row = np.empty((len(y), 2)), np.empty(len(y))
+    _pairs_along(weights, direction, y, out, of_row)
+    return out, of_row
+
+
+def pair_rewards(weights: Floats, y: NDArray[np.integer]) -> tuple[Floats, Floats]:
+    """What saying each label earns, (n, K), if saying a wrong one costs its weight and the true one earns their sum; and that sum, (n,).
+
+    The least of a row is zero.
+    """
+    out, of_row = np.empty_like(weights), np.empty(len(y))
+    _pair_rewards(weights, y, out, of_row)
+    return out, of_row
 
 
 def own_entries(values: Floats, y: NDArray[np.integer]) -> Floats:

@@ -20,7 +20,7 @@ from manyboost.rows import Response
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.growing import GrowthLimits
 
-MAX_DRAWS = 10
+MAX_DRAWS = 10  # of a learner's chance, and of that in what it is asked
 MAX_COPIES = 10  # of a row, on average
 
 

@@ -14,7 +14,8 @@
 
 The loss falls by Z = 1 - U + 2 U sqrt(eps (1-eps)), and (K-1) times it bounds the error. After a new colouring the sides are known together
 only, so that asymmetric votes need repartition=False, and partial colourings need repartition=True, as Li has it. A tree without error is
-kept with the step of an error of 1e-6, and ends the fit for two classes only: more have other colourings.
+kept with the step of an error of 1e-6, and ends the fit for two classes only: more have other colourings. One that is no better than chance
+is refused, and another colouring drawn. With ``costs="train"`` D(i, l) starts in proportion to the cost of l.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
     colouring: str = choice("random_half", *COLOURINGS, *PAIRS)
     votes: str = choice("symmetric", "symmetric", "asymmetric")
     repartition: bool = flag(False)
@@ -76,7 +78,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
             raise ValueError("votes='asymmetric' needs repartition=False: the sides of a new colouring are not known apart.")
         if not self.repartition and self.colouring in PAIRS:
             raise ValueError(f"colouring={self.colouring!r} colours two classes only; use repartition=True, or colouring='random_half'.")
-        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
+        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K, task.cost))
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         mu = colouring(self.colouring, D.values, task.y, task.K, rng)

@@ -14,7 +14,8 @@
 Bylander learns from K copies of each row, one for each label with its reward as weight; our trees take the K rewards of a row at once.
 Where the paper draws copies of rows, ``sampling="weight"`` draws rows by the total of their rewards, each with its rewards as shares: a
 draw of copies whose labels are averaged over. He retries ten times and halts when no tree is better than chance, or one errs less than
-1e-6. Eq. (1) and the figure lack a bracket and a subscript; Lemma 2 fixes both. (K-1) times the loss bounds the error.
+1e-6. Eq. (1) and the figure lack a bracket and a subscript; Lemma 2 fixes both. (K-1) times the loss bounds the error, and with
+``costs="train"``, for which D(i, l) starts in proportion to the cost of l, the mean cost.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from manyboost.maths.steps import NO_EDGE, clipped_error
 from manyboost.maths.weights import Weights, shares, wrong_labels
 from manyboost.parameters import choice, integer
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.trees.criteria import GINI_CRITERION
+from manyboost.rows import pair_rewards, pairs_along
+from manyboost.trees.criteria import GINI_CRITERION, newton
 from manyboost.trees.statistics import Statistics
 
 
@@ -43,9 +45,10 @@ class AdaBoostM2Classifier(BoostingClassifier):
     ----------
     response : {"label", "probability"}
         A leaf says one label, or how much of its weight goes to each.
-    grow_by : {"r_prime", "r", "classes"}
-        Rewards for every label of every row, Bylander's r' or r (AdaBoost.M2T), or the rows' classes alone by their total weights D(i),
-        as an ordinary classifier would be.
+    grow_by : {"r_prime", "r", "classes", "direction"}
+        Rewards for every label of every row, Bylander's r' or r (AdaBoost.M2T); the rows' classes alone by their total weights D(i), as an
+        ordinary classifier would be; or one random direction of labels a round, as AdaBoost.MR is: such a tree costs the same for any
+        number of labels, and three times as many are better than trees by rewards where there are many labels.
 
     References
     ----------
@@ -61,35 +64,46 @@ class AdaBoostM2Classifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
     response: str = choice("label", "label", "probability")
-    grow_by: str = choice("r_prime", "r_prime", "r", "classes")
+    grow_by: str = choice("r_prime", "r_prime", "r", "classes", "direction")
     n_estimators: int = integer(200, low=1)
     max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
+        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K, task.cost))
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        of_row = D.values.sum(axis=1)
-        rewards = (of_row[:, None] * (1 + one_hot(task.y, task.K)) - D.values) / task.K  # (n, K), eq. (7)
-        if self.grow_by != "r":
-            rewards -= rewards.min(axis=1, keepdims=True)
-        total, soft = float(of_row.sum()), self.response == "probability"
+        soft = self.response == "probability"
+        if self.grow_by == "direction":
+            along, of_row = pairs_along(D.values, rng.standard_normal(task.K), task.y)
+            total, by_class = float(of_row.sum()), Statistics.of_both(D.values, task.y, of_row, task.K)
+            criterion = newton(1, 2 * total / task.N)
+            return [Problem(Statistics.of_rows(along), criterion, by_class, 0, total, lambda: pair_rewards(D.values, task.y)[0], soft)]
+        rewards, of_row = pair_rewards(D.values, task.y)
+        rewards /= task.K  # (n, K), r'
+        if self.grow_by == "r":
+            rewards += (of_row - D.values.max(axis=1))[:, None] / task.K  # eq. (7)
+        total = float(of_row.sum())
         if self.grow_by == "classes":
             classes = Statistics.of_labels(task.y, of_row, task.K)
             return [Problem(classes, GINI_CRITERION, Statistics.of_both(rewards, task.y, of_row, task.K), tag=total, shares=soft)]
         return [Problem(Statistics.of_rows(rewards), GINI_CRITERION, tag=total, shares=soft)]
 
-    def responses(self, problem: Problem, leaves: Leaves, K: int) -> Floats:
+    def responses(self, leaves: Leaves, rewards: Floats) -> Floats:
         """h, what each leaf says: (L, K), on the simplex."""
         if self.response == "label":
-            return one_hot(leaves.label, K)
-        return shares(leaves.sums[:, -K:]) if leaves.shares is None else leaves.shares
+            return one_hot(rewards.argmax(axis=1) if self.grow_by == "direction" else leaves.label, rewards.shape[1])
+        weight = leaves.sums[:, -rewards.shape[1] :] if self.grow_by == "classes" else rewards
+        return shares(weight) if leaves.shares is None else leaves.shares
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
-        K, h = task.K, self.responses(problem, leaves, task.K)
-        rewards = leaves.sums[:, :K]
+        K, rewards = task.K, leaves.sums[:, : task.K]
+        if self.grow_by == "direction":
+            D, of_class = np.hsplit(leaves.sums, 2)
+            rewards = (of_class.sum(axis=1, keepdims=True) + of_class - D) / K
+        h = self.responses(leaves, rewards)
         edge = float(K * (h * (rewards - rewards.mean(axis=1, keepdims=True))).sum() / problem.tag)  # 1 - 2 eps, theorem 3
         if edge <= NO_EDGE:
             return Refusal(f"the pseudo-loss {(1 - edge) / 2:.4f} of the tree is not below 1/2")

@@ -13,8 +13,9 @@
 Growing by a direction replaces the 2K sums of Z by two: with v drawn once a round from N(0, I_K), g = sum_k v_k Y_k D_k and
 h = sum_k v_k^2 D_k, and the gain is that of a Newton step for the sum of the classes along v. A tree then costs the same for any K; the
 leaves are still summed over all classes. The weights start uniform, 1/(NK), or balanced, 1/(2N) at the true class and 1/(2N(K-1))
-elsewhere. Leaves on the simplex are grown by rewards, F(i) + D(i, y) for the true label and F(i) - D(i, l) for another, F(i) the largest
-D(i, l): Bylander's (15), its misprint mended. His figure 2 has D <- D beta^-E, half of the step that his bound (14) needs.
+elsewhere; with ``costs="train"``, times the cost of the class, at the true one that of the dearest mistake. Leaves on the simplex are grown
+by rewards, F(i) + D(i, y) for the true label and F(i) - D(i, l) for another, F(i) the largest D(i, l): Bylander's (15), its misprint
+mended. His figure 2 has D <- D beta^-E, half of the step that his bound (14) needs.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.rewards import hamming_rewards
-from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
-from manyboost.maths.weights import Weights, shares
+from manyboost.maths.steps import NO_EDGE, clipped_error, confidences, half_log_odds, votes
+from manyboost.maths.weights import Weights, every_label, shares
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import along_direction, own_entries
@@ -75,6 +76,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     (1.0, (178, 3))
     """
 
+    costs: str = choice("decide", "decide", "train")
     leaves: str = choice("confidence", "confidence", "vote", "label", "probability")
     weights: str = choice("uniform", "uniform", "balanced")
     grow_by: str = choice("direction", "direction", "classes")
@@ -90,7 +92,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     def start(self, task: Task) -> Weights:
         K, true = task.K, one_hot(task.y, task.K)
         share = 1 / K if self.weights == "uniform" else np.where(true > 0, 1 / 2, 1 / (2 * (K - 1)))
-        return Weights.of(np.ascontiguousarray(task.weight[:, None] * np.broadcast_to(share, true.shape)))
+        return Weights.of(every_label(task.weight, task.y, K, task.cost) * share)
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         for_and_against = Statistics.of_both(D.values, task.y, own_entries(D.values, task.y), task.K)
@@ -127,14 +129,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
                 return Refusal(f"the Hamming error {error:.4f} of the tree is not below 1/2")
             stop, of_label = "a tree made no error" if perfect else None, alpha * (2 * np.eye(task.K) - 1)
             return Answer(alpha * h, alpha, perfect, stop, of_label)
-        eps = self.smoothing * total.sum() / (task.N * task.K)
-        c = half_log_odds(W_plus, W_minus, eps)
-        c[np.isnan(c)] = 0.0  # without weight either way and without smoothing
-        bounded = np.clip(c, -self.max_confidence, self.max_confidence)
-        size = float(np.abs(bounded).max())
-        if size == 0:
-            return Refusal("no leaf prefers any class")
-        return Answer(bounded, size, clipped=bool((np.abs(c) > self.max_confidence).any()))
+        c, size, clipped = confidences(W_plus, W_minus, self.smoothing * total.sum() / (task.N * task.K), self.max_confidence)
+        return Answer(c, size, clipped) if size > NO_EDGE else Refusal("no leaf prefers any class")
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains

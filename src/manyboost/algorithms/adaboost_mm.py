@@ -2,7 +2,7 @@
 
     paper                                     here
     W(i, l) = exp(F_l - F_y), l wrong         state W, (n, K), zero at the true label, times the row's weight
-    C(i, l) = W(i, l), C(i, y) = -sum_l W     cost, (n, K); rows sum to zero
+    C(i, l) = W(i, l), C(i, y) = -sum_l W     in rows.pair_rewards; rows sum to zero
     h, with small sum_i C(i, h(x_i))          leaves.label, by rewards max_m C(i, m) - C(i, l)
     A+, A-   weight where h is right, wrong   right, wrong: sum of W over all wrong labels, or of W(i, h(x_i))
     delta = (A+ - A-) / sum W, the edge       edge
@@ -11,7 +11,8 @@
     F(x, h(x)) += alpha                       the K scores
 
 With line_search="edge" it is AdaBoost.M2 with label responses and votes half as large. The loss, the mean over rows of the total W,
-bounds the error. Weights W/n_y at the start, as for imbalanced classes, are ``class_weight="balanced"``.
+bounds the error. Weights W/n_y at the start, as for imbalanced classes, are ``class_weight="balanced"``; those times the cost of saying
+l, ``costs="train"``, with which the loss bounds the mean cost.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from manyboost.maths.steps import KAPPA, NO_EDGE, clipped_error
 from manyboost.maths.weights import Weights, wrong_labels
 from manyboost.parameters import choice, integer
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.trees.criteria import GINI_CRITERION
+from manyboost.rows import pair_rewards, pairs_along
+from manyboost.trees.criteria import GINI_CRITERION, newton
 from manyboost.trees.statistics import Statistics
 
 
@@ -38,6 +40,9 @@ class AdaBoostMMClassifier(BoostingClassifier):
 
     Parameters
     ----------
+    grow_by : {"rewards", "direction"}
+        Choose splits by the rewards of all labels, or along one random direction of labels a round, as AdaBoost.MR does: such a tree costs
+        the same for any number of labels, and three times as many are better where there are many labels.
     line_search : {"exact", "edge"}
         The step that minimises the loss, or the shorter one that minimises its bound, as published.
 
@@ -54,23 +59,28 @@ class AdaBoostMMClassifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
+    grow_by: str = choice("rewards", "rewards", "direction")
     line_search: str = choice("exact", "exact", "edge")
     n_estimators: int = integer(200, low=1)
     max_leaf_nodes: int | None = integer(64, low=2, none="no limit")
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(wrong_labels(task.weight, task.y, task.K))
+        return Weights.of(wrong_labels(task.weight, task.y, task.K, task.cost))
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        of_row = W.values.sum(axis=1)
-        cost = W.values - of_row[:, None] * one_hot(task.y, task.K)
-        rewards = Statistics.of_rows(cost.max(axis=1, keepdims=True) - cost)
-        return [Problem(rewards, GINI_CRITERION, Statistics.of_both(W.values, task.y, of_row, task.K))]
+        if self.grow_by == "direction":
+            along, of_row = pairs_along(W.values, rng.standard_normal(task.K), task.y)
+            grown, criterion = along, newton(1, 2 * float(of_row.sum()) / task.N)
+        else:
+            (grown, of_row), criterion = pair_rewards(W.values, task.y), GINI_CRITERION
+        by_class = Statistics.of_both(W.values, task.y, of_row, task.K)
+        return [Problem(Statistics.of_rows(grown), criterion, by_class, rewards=lambda: pair_rewards(W.values, task.y)[0])]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         against, for_label = np.hsplit(leaves.sums, 2)  # (L, K): W on each wrong label; all W of the rows of each class
-        said = one_hot(leaves.label, task.K)
+        said = one_hot(leaves.label if self.grow_by == "rewards" else (for_label - against).argmax(axis=1), task.K)
         right, wrong = float((for_label * said).sum()), float((against * said).sum())
         edge = (right - wrong) / float(for_label.sum())
         if edge <= NO_EDGE:

@@ -24,24 +24,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from manyboost.estimator import BoostingClassifier
-from manyboost.maths.codes import check_code, exhaustive, one_vs_all, random_code
+from manyboost.maths.codes import CODES, code_words, is_code
+from manyboost.maths.decoding import decoded
 from manyboost.maths.links import softmax
 from manyboost.maths.rewards import rewards_of
-from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
+from manyboost.maths.steps import NO_EDGE, clipped_error, confidences, half_log_odds, votes
 from manyboost.maths.weights import Weights
 from manyboost.parameters import checked, choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import exponential, newton
 from manyboost.trees.statistics import Statistics
-
-NAMED = ("dense", "sparse", "exhaustive", "one_vs_all")
-
-
-def _is_code(value: Any) -> bool:
-    return value in NAMED if isinstance(value, str) else isinstance(value, (list, tuple, np.ndarray))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,7 +69,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     1.0
     """
 
-    code: Any = checked("dense", f"one of {', '.join(map(repr, NAMED))}, or a matrix of -1, 0 and +1 with a row for each class", _is_code)
+    code: Any = checked("dense", f"one of {', '.join(map(repr, CODES))}, or a matrix of -1, 0 and +1 with a row for each class", is_code)
     decode: str = choice("linear", "linear", "loss", "hamming")
     leaves: str = choice("confidence", "confidence", "vote")
     grow_by: str = choice("direction", "direction", "columns")
@@ -89,15 +83,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
 
     def decoder(self, K: int) -> Floats:
         """The code words as columns: (c, K)."""
-        if isinstance(self.code, str):
-            if self.code in ("dense", "sparse"):
-                return random_code(self.code, K, self._seed).T
-            return (exhaustive(K) if self.code == "exhaustive" else one_vs_all(K)).T
-        M = np.asarray(self.code, np.float64)
-        if len(M) != K:
-            raise ValueError(f"code has {len(M)} rows; give one for each of the {K} classes, in the order of classes_.")
-        check_code(M)
-        return np.ascontiguousarray(M.T)
+        return np.ascontiguousarray(code_words(self.code, K, self._seed).T)
 
     def _bits(self, task: Task) -> Floats:
         return np.take(self.decoder(task.K).T, task.y, axis=0)  # (n, c)
@@ -130,27 +116,16 @@ class AdaBoostMOClassifier(BoostingClassifier):
             if alpha <= NO_EDGE:
                 return Refusal(f"the Hamming error {error:.4f} of the tree is not below 1/2")
             return Answer(alpha * h, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
-        eps = self.smoothing * total.sum() / (task.N * total.shape[1])
-        confidence = np.nan_to_num(half_log_odds(W_plus, W_minus, eps), nan=0.0, posinf=np.inf, neginf=-np.inf)
-        bounded = np.clip(confidence, -self.max_confidence, self.max_confidence)
-        size = float(np.abs(bounded).max())
-        if size <= NO_EDGE:
-            return Refusal("no leaf prefers any bit")
-        return Answer(bounded, size, clipped=bool((np.abs(confidence) > self.max_confidence).any()))
+        c, size, clipped = confidences(W_plus, W_minus, self.smoothing * total.sum() / (task.N * total.shape[1]), self.max_confidence)
+        return Answer(c, size, clipped) if size > NO_EDGE else Refusal("no leaf prefers any bit")
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return D.updated(D.values * np.exp(-self._bits(task) * gain.at_rows(gain.vectors)))
-
-    def _decoded(self, columns: Floats) -> Floats:
-        if self.decode == "linear":
-            return super().scores(columns)
-        if self.decode == "hamming":
-            return np.column_stack([(np.sign(word * columns) - 1).sum(axis=1) / 2 for word in self._decoder.T])
-        return np.column_stack([-logsumexp(-word * columns, axis=1) for word in self._decoder.T])
+        factors = np.exp(-gain.vectors[:, None] * self.decoder(task.K).T)  # (L, K, c)
+        return D.updated(D.values * gain.at_classes(factors, task.y))
 
     def scores(self, columns: Floats) -> Floats:
-        return self._decoded(columns * self.temperature_ if self.decode == "loss" else columns)
+        return decoded(columns * self.temperature_ if self.decode == "loss" else columns, self._decoder, self.decode)
 
     def link(self, columns: Floats) -> Floats:
-        return softmax(self._decoded(columns))
+        return softmax(decoded(columns, self._decoder, self.decode))

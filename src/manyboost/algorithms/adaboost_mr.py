@@ -11,7 +11,8 @@
 
 Since exp((a - b)/2) <= (exp(a) + exp(-b))/2, the new loss is at most the sum over leaves and labels of sqrt(W+ W-), half the criterion
 ``exponential`` by which trees can be grown; that c minimises the bound. The paper keeps D as a product of v(i, l0) and v(i, l1); with one
-true label the pairs of a row are as few as its labels, and D itself is kept. Told to say +1 at one label only, it is AdaBoost.M2.
+true label the pairs of a row are as few as its labels, and D itself is kept. Told to say +1 at one label only, it is AdaBoost.M2. With
+``costs="train"`` D(i, l0) starts in proportion to the cost of l0.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import softmax
 from manyboost.maths.rewards import rewards_of
-from manyboost.maths.steps import NO_EDGE, clipped_error, half_log_odds, votes
+from manyboost.maths.steps import NO_EDGE, clipped_error, confidences, votes
 from manyboost.maths.weights import Weights, wrong_labels
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
@@ -64,6 +65,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
     leaves: str = choice("confidence", "confidence", "vote")
     grow_by: str = choice("direction", "direction", "labels")
     smoothing: float = number(0.1, low=0)
@@ -75,7 +77,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
+        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K, task.cost))
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         of_row = D.values.sum(axis=1)
@@ -105,14 +107,8 @@ class AdaBoostMRClassifier(BoostingClassifier):
             error, perfect = clipped_error((1 - edge) / 2)
             alpha = float(np.log((1 - error) / error)) / 2
             return Answer(alpha * h, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
-        eps = self.smoothing * total / (task.N * (task.K - 1))
-        c = half_log_odds(W_plus, W_minus, eps)
-        c[np.isnan(c)] = 0.0  # without weight either way and without smoothing
-        bounded = np.clip(c, -self.max_confidence, self.max_confidence)
-        size = float(np.abs(bounded).max())
-        if size <= NO_EDGE:
-            return Refusal("no leaf prefers any label")
-        return Answer(bounded, size, clipped=bool((np.abs(c) > self.max_confidence).any()))
+        c, size, clipped = confidences(W_plus, W_minus, self.smoothing * total / (task.N * (task.K - 1)), self.max_confidence)
+        return Answer(c, size, clipped) if size > NO_EDGE else Refusal("no leaf prefers any label")
 
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains

@@ -12,7 +12,8 @@
     D~ <- D~ exp(alpha/2 h (mu_l - mu_y))     update: exp(alpha ([l in h~] - [y in h~])) of the paper
     sum_t alpha_t [h_t(x) = mu_t(l)]          the K scores, as sum alpha h mu: twice the votes up to a constant of the row
 
-(K-1) times the loss bounds the error. AdaBoost.ECC takes a longer, exact step along the same direction.
+(K-1) times the loss bounds the error, and with ``costs="train"``, for which D~(i, l) starts in proportion to the cost of l, the mean cost.
+AdaBoost.ECC takes a longer, exact step along the same direction.
 """
 
 from __future__ import annotations
@@ -56,12 +57,13 @@ class AdaBoostOCClassifier(BoostingClassifier):
     1.0
     """
 
+    costs: str = choice("decide", "decide", "train")
     colouring: str = choice("random_half", *COLOURINGS)
     n_estimators: int = integer(300, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K))
+        return Weights.of(wrong_labels(task.weight / (task.K - 1), task.y, task.K, task.cost))
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         mu = colouring(self.colouring, D.values, task.y, task.K, rng)

@@ -1,7 +1,7 @@
 """BAdaCost: Fernandez-Baldera, Buenaposada and Baumela (2018); SAMME for any matrix of costs.
 
     paper                                     here
-    C(i, j), cost of deciding j for i         task.cost, (K, K), divided by its largest entry if that is above one
+    C(i, j), cost of deciding j for i         task.cost, (K, K), as shares of the largest, whichever that is
     C* = C - diag(row sums)                   cost_margins, whose rows sum to zero
     y_j, the code word of label j             maths.codes.symmetric; C* y_j = K/(K-1) C*_j: ``table``, (K true, K said)
     w_i                                       state w, (n,); its total is the loss sum_i exp(C*_{y_i} f(x_i))
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class BAdaCostClassifier(BoostingClassifier):
     1.0
     """
 
-    trains_with_costs: ClassVar[bool] = True
+    trains_with_costs = True
 
     n_estimators: int = integer(200, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
@@ -100,5 +99,5 @@ class BAdaCostClassifier(BoostingClassifier):
 
 def cost_margins(cost: Floats | None, K: int) -> Floats:
     """C*: the costs with minus their row's sum on the diagonal."""
-    C = (1 - np.eye(K)) / (K * (K - 1)) if cost is None else cost / max(1.0, cost.max())
+    C = (1 - np.eye(K)) / (K * (K - 1)) if cost is None else cost / cost.max()
     return np.asarray(C - np.diag(C.sum(axis=1)))

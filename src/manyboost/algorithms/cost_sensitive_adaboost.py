@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -53,7 +52,7 @@ class CostSensitiveAdaBoostClassifier(BoostingClassifier):
     True
     """
 
-    trains_with_costs: ClassVar[bool] = True
+    trains_with_costs = True
 
     n_estimators: int = integer(100, low=1)
     max_depth: int | None = integer(4, low=1, none="no limit")

@@ -38,12 +38,13 @@ from manyboost.trees.statistics import Statistics
 
 @dataclass(frozen=True)
 class State:
-    """Weights of pairs (K, n); and, where coefficients are revised, all members, their coefficients and the loss."""
+    """Weights of pairs (K, n) and the loss; and, where coefficients are revised, all members, their coefficients, and what these lack."""
 
     U: Weights
     said: Responses
     w: Floats
     loss: float
+    gap: float = 0.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -59,6 +60,9 @@ class CWBoostClassifier(BoostingClassifier):
         A learner for each class in every round (CW-Boost); or one, the best of these, with a coefficient for every class (MultiBoost).
     nu : float
         Price of the sum of the corrective coefficients, where the weights of the rows sum to one.
+    max_iter : int
+        Steps, at most, by which a round solves for the corrective coefficients. Their loss is then within a hundredth of the least, or
+        there is a warning.
 
     References
     ----------
@@ -77,6 +81,7 @@ class CWBoostClassifier(BoostingClassifier):
     coefficients: str = choice("stagewise", "stagewise", "corrective")
     learners: str = choice("class", "class", "shared")
     nu: float = number(1e-4, low=0, open_low=True)
+    max_iter: int = integer(1000, low=1)
     n_estimators: int = integer(100, low=1)
     max_depth: int | None = integer(5, low=1, none="no limit")
     splitter: str = choice("random", "best", "random")
@@ -91,10 +96,8 @@ class CWBoostClassifier(BoostingClassifier):
 
     def pose(self, task: Task, state: State, rng: np.random.Generator) -> Sequence[Problem]:
         weight, shared = np.abs(pulls(state.U.values, task.y)), self.learners == "shared"
-        return [
-            Problem(Statistics.of_labels(task.y == c, weight[c], 2), GINI_CRITERION, column=0 if shared else c, tag=c)
-            for c in range(task.K)
-        ]
+        sides = [Statistics.of_labels(task.y == c, weight[c], 2) for c in range(task.K)]
+        return [Problem(side, GINI_CRITERION, column=0 if shared else c) for c, side in enumerate(sides)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         against, in_favour = leaves.sums.T
@@ -118,8 +121,8 @@ class CWBoostClassifier(BoostingClassifier):
         if self.revises:
             said = _added(state.said, gains)
             begin = np.append(state.w, np.zeros(said.n_coefficients - len(state.w)))
-            found = minimise_exponential(said, task.y, task.weight, self.nu, begin)
-            return State(Weights.of(found.U), said, found.w, found.value)
+            found = minimise_exponential(said, task.y, task.weight, self.nu, begin, self.max_iter)
+            return State(Weights.of(found.U), said, found.w, found.value, found.gap)
         added = np.zeros(state.U.values.shape)
         for gain in gains:
             c = gain.problem.column
@@ -132,6 +135,10 @@ class CWBoostClassifier(BoostingClassifier):
 
     def loss(self, task: Task, state: State) -> float:
         return state.loss
+
+    def shortfall(self, task: Task, state: State) -> str | None:
+        found = f"the loss {state.loss:.3g} may be {state.gap:.2g} above its least after max_iter={self.max_iter} steps"
+        return f"{found}; raise max_iter or nu, or use coefficients='stagewise'." if state.gap > 0.01 * state.loss else None
 
     def link(self, columns: Floats) -> Floats:
         return softmax(2 * columns)

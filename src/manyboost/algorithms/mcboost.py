@@ -81,6 +81,8 @@ class MCBoostClassifier(BoostingClassifier):
     def pose(self, task: Task, E: Weights, rng: np.random.Generator) -> Problems:
         u = (E.values.sum(axis=1, keepdims=True) * one_hot(task.y, task.K) - E.values) / 2
         if self.descent == "gradient":
+            steepest = float((np.abs(u).max(axis=1) / task.weight).max())
+            u /= steepest if steepest > 0 else 1.0  # gains count as shares of the weight, so that small slopes would be no gains
             return [Problem(Statistics.of_rows(np.column_stack([u, task.weight])), least_squares(task.K))]
         sides = [Statistics.of_labels(of_j > 0, np.abs(of_j), 2) for of_j in (u @ simplex(task.K)).T]
         return [[Problem(side, GINI_CRITERION, column=j)] for j, side in enumerate(sides)]
@@ -103,11 +105,12 @@ class MCBoostClassifier(BoostingClassifier):
 
     def slope(self, task: Task, E: Weights, gain: Gain) -> Slope:
         raised = self._raised(task, gain)
-        v = gain.at_rows(raised) - gain.at_classes(raised, task.y)[:, None]  # the exponents of E grow by a v
+        E_alike, leaf, y = gain.sums_of_alike(E.values, task.y, task.K)  # (G, K)
+        v = raised[leaf] - raised[leaf, y][:, None]  # the exponents of E grow by a v
 
         def along(a: float) -> tuple[Floats, Floats]:
             with np.errstate(over="ignore", invalid="ignore"):
-                first = E.values * np.exp(a * v) * v
+                first = E_alike * np.exp(a * v) * v
                 return first.sum(axis=1), (first * v).sum(axis=1)
 
         return along

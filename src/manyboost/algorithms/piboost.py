@@ -27,11 +27,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from manyboost.estimator import BoostingClassifier
-from manyboost.maths.codes import Masks, separator_codes, separators, without_complements
-from manyboost.maths.links import couple_separators, normalised_sigmoid, separator_logit, softmax
+from manyboost.maths.codes import Masks, are_single, is_choice_of_separators, separator_codes, separators_of
+from manyboost.maths.links import separator_probabilities
 from manyboost.maths.steps import NO_EDGE, separator_root
 from manyboost.maths.weights import Weights
 from manyboost.parameters import checked, choice, count_or_fraction, integer, number, way_of_sampling
@@ -39,14 +38,6 @@ from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, T
 from manyboost.rows import sides_and_costs
 from manyboost.trees.criteria import GINI_CRITERION
 from manyboost.trees.statistics import Statistics
-
-MAX_CLASSES_FOR_PAIRS = 12
-
-
-def _is_choice_of_separators(value: Any) -> bool:
-    if isinstance(value, str):
-        return value in ("auto", "singles", "pairs", "all")
-    return isinstance(value, (list, tuple)) and all(isinstance(members, (list, tuple, set, frozenset, np.ndarray)) for members in value)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -81,7 +72,7 @@ class PIBoostClassifier(BoostingClassifier):
     1.0
     """
 
-    separators: Any = checked("auto", "'auto', 'singles', 'pairs', 'all' or a list of sets of classes", _is_choice_of_separators)
+    separators: Any = checked("auto", "'auto', 'singles', 'pairs', 'all' or a list of sets of classes", is_choice_of_separators)
     learner_weights: str = choice("published", "published", "cost")
     probability: str = choice("scores", "scores", "separators")
     n_estimators: int = integer(60, low=1)
@@ -92,19 +83,7 @@ class PIBoostClassifier(BoostingClassifier):
 
     def masks(self, K: int) -> Masks:
         """The separators, (number of them, K)."""
-        if isinstance(self.separators, str):
-            few = "pairs" if K <= MAX_CLASSES_FOR_PAIRS else "singles"
-            return separators(few if self.separators == "auto" else self.separators, K)
-        labels = self.classes_.tolist()
-        sets = []
-        for given in self.separators:
-            unknown = [label for label in given if label not in labels]
-            if unknown or not 0 < len(set(given)) < K:
-                raise ValueError(f"separators holds {given!r}; each must be some but not all of the classes {labels}.")
-            sets.append([labels.index(label) for label in given])
-        if not sets:
-            raise ValueError("separators is empty; give at least one set of classes, or 'singles'.")
-        return without_complements(sets, K)
+        return separators_of(self.separators, range(K) if isinstance(self.separators, str) else self.classes_.tolist())
 
     def decoder(self, K: int) -> Floats:
         return separator_codes(self.masks(K))
@@ -151,23 +130,13 @@ class PIBoostClassifier(BoostingClassifier):
         return W.updated(values)
 
     def link(self, columns: Floats) -> Floats:
-        masks = self._fitted_masks()
-        sizes, K = masks.sum(axis=1), masks.shape[1]
-        if self._each_class_alone(masks):
-            return normalised_sigmoid(separator_logit(columns, sizes, K))
-        if self.probability == "separators":
-            return couple_separators(expit(separator_logit(columns, sizes, K)), masks)
-        return softmax(columns @ separator_codes(masks))
+        return separator_probabilities(columns, self._fitted_masks(), self.probability)
 
     def _fitted_masks(self) -> Masks:
         """The separators of the fitted model: y^S is positive inside S. They stand even if the parameter is changed after the fit."""
         return np.asarray(self._decoder > 0)
 
     def scores(self, columns: Floats) -> Floats:
-        if self.probability == "scores" or self._each_class_alone(self._fitted_masks()):
+        if self.probability == "scores" or are_single(self._fitted_masks()):
             return super().scores(columns)
         return np.log(np.maximum(self.link(columns * self.temperature_), np.finfo(float).tiny))
-
-    @staticmethod
-    def _each_class_alone(masks: Masks) -> bool:
-        return masks.shape[0] == masks.shape[1] and bool((masks.sum(axis=1) == 1).all())

@@ -13,15 +13,14 @@ the loss itself, the leaf that is split giving its children the signs that lower
 while the loss falls.
 With ``leaves="vector"`` each leaf has its own a: confidence-rated AdaBoost.MH, whose loss is 2/K of this one.
 
-With costs, weights start at half of c*, the costs of the row's class with their largest at the class itself: the loss then bounds the mean
-cost (Appel, Burgos-Artizzu and Perona, 2016, as reconstructed).
+With ``costs="train"`` the weights start at half of c*, the costs of the row's class with their largest at the class itself: the loss then
+bounds the mean cost (Appel, Burgos-Artizzu and Perona, 2016, as reconstructed).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -29,15 +28,15 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import normalised_sigmoid
 from manyboost.maths.number_steps import bound_steps, exact_steps
 from manyboost.maths.rewards import hamming_rewards
+from manyboost.maths.shared_signs import coefficients, coefficients_and_signs
 from manyboost.maths.steps import KAPPA, NO_EDGE, half_log_odds
-from manyboost.maths.weights import Weights
+from manyboost.maths.weights import Weights, every_label
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.rows import own_entries
 from manyboost.trees.criteria import exponential, shared_sign
 from manyboost.trees.statistics import Statistics
 
-ROUNDS_OF_SIGNS = 20
 ROUNDS_OF_TREES = 200
 ROUNDS_OF_NUMBERS = 10_000
 
@@ -74,8 +73,7 @@ class RebelClassifier(BoostingClassifier):
     1.0
     """
 
-    trains_with_costs: ClassVar[bool] = True
-
+    costs: str = choice("decide", "decide", "train")
     leaves: str = choice("vector", "vector", "shared")
     line_search: str = choice("exact", "exact", "bound")
     n_estimators: int | None = integer(None, low=1, none=f"{ROUNDS_OF_TREES}, or with similarities up to {ROUNDS_OF_NUMBERS}")  # type: ignore[assignment]
@@ -97,8 +95,7 @@ class RebelClassifier(BoostingClassifier):
         return self.learning_rate or (1.0 if self._of_numbers else 0.2)
 
     def start(self, task: Task) -> Weights:
-        W = np.repeat(task.weight[:, None] / 2, task.K, axis=1)
-        return Weights.of(W if task.cost is None else W * starred(task.cost)[task.y])
+        return Weights.of(every_label(task.weight / 2, task.y, task.K, task.cost))
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         own = own_entries(W.values, task.y)
@@ -119,9 +116,9 @@ class RebelClassifier(BoostingClassifier):
         total, plus = np.hsplit(leaves.sums, 2)  # (L, K) weight, and weight for the class
         minus = total - plus
         if self.leaves == "vector":
-            vectors = _coefficients(plus, minus)
+            vectors = coefficients(plus, minus)
         else:
-            a, f = _coefficients_and_signs(plus, minus)
+            a, f = coefficients_and_signs(plus, minus)
             vectors = f[:, None] * a
         size = float(np.abs(vectors).max())
         if size < NO_EDGE:
@@ -141,39 +138,9 @@ class RebelClassifier(BoostingClassifier):
 
     def enough(self, task: Task, loss: float) -> str | None:
         stops = self._of_numbers if self.stop_when_separated is None else self.stop_when_separated
-        separated = stops and loss < 1 / task.N
-        return f"the loss {loss:.3g} is below 1/N, so no row is mistaken" if separated else None
+        least = 1.0 if task.cost is None else float(task.cost[task.cost > 0].min())
+        return f"the loss {loss:.3g} is below {least:.3g}/N, so no row is mistaken" if stops and loss < least / task.N else None
 
     def link(self, columns: Floats) -> Floats:
         mixed = getattr(self.estimator, "coincident", None) == "mixed"  # then the last column is that of no class
         return normalised_sigmoid(2 * (columns[:, :-1] if mixed else columns))
-
-
-def starred(cost: Floats) -> Floats:
-    """c*: the costs with the largest of each row in place of the zero on the diagonal."""
-    return np.where(np.eye(len(cost)) > 0, cost.max(axis=1, keepdims=True), cost)
-
-
-def _coefficients(right: Floats, wrong: Floats) -> Floats:
-    """Eq. (4), both sums floored at 1e-6 of their total."""
-    floor = KAPPA * (right + wrong)
-    return np.nan_to_num(half_log_odds(np.maximum(right, floor), np.maximum(wrong, floor)), posinf=0.0, neginf=0.0)
-
-
-def _shared_coefficients(f: Floats, plus: Floats, minus: Floats) -> Floats:
-    """Eq. (3) and (4) for leaves of signs f, (L,)."""
-    up = f[:, None] > 0
-    return _coefficients(np.where(up, plus, minus).sum(axis=0), np.where(up, minus, plus).sum(axis=0))
-
-
-def _coefficients_and_signs(plus: Floats, minus: Floats) -> tuple[Floats, Floats]:
-    """The sign of each leaf and the coefficient of each class, set for one another until nothing changes."""
-    f = np.where(np.linalg.svd(plus - minus, full_matrices=False)[0][:, 0] >= 0, 1.0, -1.0)
-    a = np.zeros(plus.shape[1])
-    for _ in range(ROUNDS_OF_SIGNS):
-        a = _shared_coefficients(f, plus, minus)
-        turned = np.where((plus - minus) @ np.sinh(a) >= 0, 1.0, -1.0)
-        if (turned == f).all():
-            break
-        f = turned
-    return a, f

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 MAX_CLASSES_FOR_ALL = 16
+MAX_CLASSES_FOR_PAIRS = 12
 N_RANDOM_CODES = 200
 MAX_DRAWS_OF_COLUMNS = 100
 
@@ -40,6 +42,27 @@ def without_complements(sets: Iterable[Iterable[int]], K: int) -> Masks:
     return out
 
 
+def is_choice_of_separators(value: Any) -> bool:
+    """May this be separators: a name of some, or sets of classes?"""
+    if isinstance(value, str):
+        return value in ("auto", "singles", "pairs", "all")
+    return isinstance(value, (list, tuple)) and all(isinstance(members, (list, tuple, set, frozenset, np.ndarray)) for members in value)
+
+
+def separators_of(given: Any, labels: Sequence[Any]) -> Masks:
+    """The named separators of these classes, or those given as sets of them. "auto" is "pairs", or "singles" where these are too many."""
+    K = len(labels)
+    if isinstance(given, str):
+        few = "pairs" if K <= MAX_CLASSES_FOR_PAIRS else "singles"
+        return separators(few if given == "auto" else given, K)
+    for members in given:
+        if any(label not in labels for label in members) or not 0 < len(set(members)) < K:
+            raise ValueError(f"separators holds {members!r}; each must be some but not all of the classes {labels}.")
+    if not given:
+        raise ValueError("separators is empty; give at least one set of classes, or 'singles'.")
+    return without_complements(([labels.index(label) for label in members] for members in given), K)
+
+
 def separators(kind: str, K: int) -> Masks:
     """PIBoost's sets of classes, (number of sets, K): "singles", "pairs" (singles and pairs) or "all"."""
     if kind == "all" and K > MAX_CLASSES_FOR_ALL:
@@ -49,6 +72,11 @@ def separators(kind: str, K: int) -> Masks:
         )
     sizes = range(1, {"singles": 1, "pairs": 2, "all": K // 2}[kind] + 1)
     return without_complements((members for size in sizes for members in combinations(range(K), size) if size < K), K)
+
+
+def are_single(masks: Masks) -> bool:
+    """Is every class a separator of its own, and is there no other?"""
+    return masks.shape[0] == masks.shape[1] and bool((masks.sum(axis=1) == 1).all())
 
 
 def separator_codes(masks: Masks) -> Floats:
@@ -85,6 +113,27 @@ def exhaustive(K: int) -> Floats:
         )
     bits = np.arange(1, 2 ** (K - 1))[None, :] >> np.arange(K)[:, None] & 1
     return np.where(bits > 0, -1.0, 1.0)[::-1]
+
+
+CODES = ("dense", "sparse", "exhaustive", "one_vs_all")
+
+
+def is_code(value: Any) -> bool:
+    """May this be a code: a name of one, or a matrix?"""
+    return value in CODES if isinstance(value, str) else isinstance(value, (list, tuple, np.ndarray))
+
+
+def code_words(code: Any, K: int, seed: int) -> Floats:
+    """The named code, or the given one if it can be one: a row for each class."""
+    if isinstance(code, str):
+        if code in ("dense", "sparse"):
+            return random_code(code, K, seed)
+        return exhaustive(K) if code == "exhaustive" else one_vs_all(K)
+    M = np.asarray(code, np.float64)
+    if len(M) != K:
+        raise ValueError(f"code has {len(M)} rows; give one for each of the {K} classes, in the order of classes_.")
+    check_code(M)
+    return M
 
 
 @lru_cache(maxsize=8)  # every round asks for it

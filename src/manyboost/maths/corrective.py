@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import xlogy
 
 from manyboost.maths.pairs import exponential_pairs, pulls, smoothed_hinge
 from manyboost.maths.responses import Responses
@@ -18,8 +19,8 @@ from manyboost.maths.steps import half_log_odds
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.intp]
-MAX_STEPS = 1000
 MAX_HALVINGS = 12
+UNIT = 2.0**-40  # of the values that a search sees
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ def in_turn(said: Responses, y: Classes, U: Floats, smoothing: float) -> Floats:
     return w
 
 
-def _minimise(value_and_slope: Callable[[Floats], tuple[float, Floats]], w: Floats, steepest: float) -> Floats:
-    """The w >= 0 where no slope that a step could follow is above ``steepest``; never a higher value than at the given w.
+def _minimise(value_and_slope: Callable[[Floats], tuple[float, Floats]], w: Floats, steepest: float, max_iter: int) -> Floats:
+    """The w >= 0 where no slope that a step could follow is above ``steepest``, if it is reached; never a higher value than at the given w.
 
     The search branches, so that a last bit could lead it elsewhere along a flat valley. It sees rounded numbers only, and coefficients in
     an order of its own: a row of weight two and two rows, or classes in another order, then make it go the same way.
@@ -65,7 +66,7 @@ def _minimise(value_and_slope: Callable[[Floats], tuple[float, Floats]], w: Floa
 
     def rounded(at: Floats) -> tuple[float, Floats]:
         value, slope = value_and_slope(at)
-        return round(value * 2.0**40) / 2.0**40, np.rint(slope / unit) * unit
+        return round(value / UNIT) * UNIT, np.rint(slope / unit) * unit
 
     before, slope = rounded(w)
     order = np.lexsort((w, slope))
@@ -75,26 +76,45 @@ def _minimise(value_and_slope: Callable[[Floats], tuple[float, Floats]], w: Floa
         value, slope = rounded(at[back])
         return value, slope[order]
 
-    found = minimize(
-        in_order, w[order], jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(w),
-        options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "gtol": steepest, "ftol": 1e-10, "maxcor": 20},
-    )  # fmt: skip
-    return np.asarray(found.x)[back] if found.fun <= before else w
+    at, value = w[order], before
+    while max_iter > 0:  # it may think itself done where the value hardly falls, though slopes are steep: begun anew there it goes on
+        found = minimize(
+            in_order, at, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(w),
+            options={"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": steepest, "ftol": 1e-10, "maxcor": 20},
+        )  # fmt: skip
+        fell = value - found.fun
+        if fell >= 0:
+            at, value = np.asarray(found.x), found.fun
+        if fell <= 2 * UNIT or np.abs(np.maximum(found.x - found.jac, 0.0) - found.x).max() <= steepest:
+            break
+        max_iter -= max(1, found.nit)
+    return at[back]
 
 
-def minimise_exponential(said: Responses, y: Classes, weight: Floats, price: float, w: Floats) -> Solution:
-    """The least ``sum_il weight_i exp(-rho_il) + price sum w``, from w on; no bound of the gap is known."""
+def _scaled_down(U: Floats, said: Responses, y: Classes, price: float) -> Floats:
+    """U, made smaller until no coefficient would lower the loss by more than its price: then it is a solution of the dual."""
+    return np.asarray(U / max(1.0, float(said.along(pulls(U, y)).max()) / price))
+
+
+def minimise_exponential(said: Responses, y: Classes, weight: Floats, price: float, w: Floats, max_iter: int) -> Solution:
+    """The least ``sum_il weight_i exp(-rho_il) + price sum w``, from w on.
+
+    Since ``weight e^-rho = max_U U (1 - ln(U / weight) - rho)``, every solution U of the dual bounds it by ``sum U (1 - ln(U / weight))``.
+    """
 
     def value_and_slope(at: Floats) -> tuple[float, Floats]:
         U = exponential_pairs(said.scores(at), y, weight)
         return float(U.sum()) + price * float(at.sum()), price - said.along(pulls(U, y))
 
-    w = _minimise(value_and_slope, w, 1e-3 * price)
+    w = _minimise(value_and_slope, w, 1e-3 * price, max_iter)
     U = exponential_pairs(said.scores(w), y, weight)
-    return Solution(w, U, float(U.sum()) + price * float(w.sum()), np.nan)
+    value, dual = float(U.sum()) + price * float(w.sum()), _scaled_down(U, said, y, price)
+    return Solution(w, U, value, value - float((dual - xlogy(dual, dual / weight)).sum()))
 
 
-def minimise_hinge(said: Responses, y: Classes, weight: Floats, cost: Floats, price: float, w: Floats, tolerance: float) -> Solution:
+def minimise_hinge(
+    said: Responses, y: Classes, weight: Floats, cost: Floats, price: float, w: Floats, tolerance: float, max_iter: int
+) -> Solution:
     """The least ``sum_i weight_i max(0, max_l cost_li - rho_il) + price sum w``, from w on, by soft maxima.
 
     At the minimum of a soft maximum its slopes U are a solution of the linear programme's dual, so that ``sum U cost`` is below the least
@@ -112,11 +132,10 @@ def minimise_hinge(said: Responses, y: Classes, weight: Floats, cost: Floats, pr
             _, soft, U = smoothed_hinge(said.scores(at), y, weight, cost, temperature)
             return soft + price * float(at.sum()), price - said.along(pulls(U, y))
 
-        w = _minimise(value_and_slope, w, steepest)
+        w = _minimise(value_and_slope, w, steepest, max_iter)
         if hinge(w) < value:
             best, value = w, hinge(w)
-        U = smoothed_hinge(said.scores(w), y, weight, cost, temperature)[2]
-        U /= max(1.0, float(said.along(pulls(U, y)).max()) / price)
+        U = _scaled_down(smoothed_hinge(said.scores(w), y, weight, cost, temperature)[2], said, y, price)
         bound = max(bound, float((U * cost).sum()))
         if value - bound <= tolerance:
             break

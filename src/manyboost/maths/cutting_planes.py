@@ -20,7 +20,6 @@ from manyboost.maths.pairs import pulls, shared_out, worst_pairs
 from manyboost.maths.responses import Responses
 
 INSIDE = 0.9
-MAX_CUTS = 3000
 
 
 @dataclass(frozen=True)
@@ -49,24 +48,26 @@ class Cuts:
 
 
 def minimise_hinge_by_cuts(
-    said: Responses, y: Classes, weight: Floats, cost: Floats, price: float, w: Floats, tolerance: float, cuts: Cuts
+    said: Responses, y: Classes, weight: Floats, cost: Floats, price: float, w: Floats, tolerance: float, max_iter: int, cuts: Cuts
 ) -> tuple[Solution, Cuts]:
     """As :func:`manyboost.maths.corrective.minimise_hinge`; and the cuts that hold the solution, for when more columns have come."""
     cuts, J = cuts.with_columns_of(said, y, weight), said.n_coefficients
-    best, value, bound, at, price_of_cut = w, np.inf, -np.inf, w, np.empty(0)
-    while len(cuts.right) < MAX_CUTS:
+    best, value, bound, at, price_of_cut = w, np.inf, -np.inf, w, np.zeros(len(cuts.right))
+    for left in range(max_iter, -1, -1):
         hinge, pairs = worst_pairs(said.scores(at), y, cost)
         found = float((weight * hinge).sum()) + price * float(at.sum())
         if found < value:
             best, value = at, found
-        if value - bound <= tolerance:
+        if value - bound <= tolerance or not left:
             break
         U = shared_out(pairs, weight)
-        cuts = cuts.added(pairs, said.along(pulls(U, y)), float((U * cost).sum()))
+        more = cuts.added(pairs, said.along(pulls(U, y)), float((U * cost).sum()))
         solved = linprog(
-            np.append(np.full(J, price), 1.0), -np.column_stack([cuts.left, np.ones(len(cuts.right))]), -cuts.right, method="highs"
+            np.append(np.full(J, price), 1.0), -np.column_stack([more.left, np.ones(len(more.right))]), -more.right, method="highs"
         )  # scipy's variables are not negative unless bounds say so
-        bound, price_of_cut = float(solved.fun), -np.asarray(solved.ineqlin.marginals)
+        if not solved.success:  # no bound is better than the last
+            break
+        cuts, bound, price_of_cut = more, float(solved.fun), -np.asarray(solved.ineqlin.marginals)
         if value - bound <= tolerance:
             break
         at = INSIDE * best + (1 - INSIDE) * np.asarray(solved.x[:J])

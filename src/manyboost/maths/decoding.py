@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
 LOSSES: dict[str, Callable[[Floats], Floats]] = {
@@ -24,6 +25,18 @@ def minus_loss(f: Floats, code: NDArray[np.int8], loss: str) -> Floats:
     right, wrong = of(f), of(-f)
     out = right @ (code == 1).T.astype(float) + wrong @ (code == -1).T.astype(float)
     return np.asarray(-(out + at_zero * (code == 0).sum(axis=1)))
+
+
+def decoded(f: Floats, words: Floats, how: str) -> Floats:
+    """Scores (n, K) of classes whose code words are the columns of ``words`` (c, K).
+
+    "linear": the product with the word; "hamming": minus the bits that differ; "loss": minus the logarithm of the exponential loss.
+    """
+    if how == "linear":
+        return np.asarray(f @ words)
+    if how == "hamming":
+        return minus_loss(f, words.T.astype(np.int8), "hamming")
+    return np.column_stack([-logsumexp(-word * f, axis=1) for word in words.T])
 
 
 def votes(f: Floats, code: NDArray[np.int8]) -> Floats:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.special import softmax as _softmax
 
-from manyboost.maths.codes import Masks
+from manyboost.maths.codes import Masks, are_single, separator_codes
 
 Floats = NDArray[np.float64]
 MAX_STEPS = 200
@@ -52,6 +52,17 @@ def separator_logit(h: Floats, sizes: NDArray[np.integer], K: int) -> Floats:
     """The logit of the probability that the class is in each set, whose size is s and whose score h has its population minimum there."""
     s = sizes.astype(float)
     return np.asarray(K * h / (s * (K - s) * (K - 1)) + logit(s / K))
+
+
+def separator_probabilities(h: Floats, masks: Masks, how: str) -> Floats:
+    """Class probabilities from the scores of separators: those of single classes normalised, of others by what ``how`` names.
+
+    "scores": softmax of the scores of the classes; "separators": most likely to give the probabilities of the sets.
+    """
+    logits = separator_logit(h, masks.sum(axis=1), masks.shape[1])
+    if are_single(masks):
+        return normalised_sigmoid(logits)
+    return couple_separators(expit(logits), masks) if how == "separators" else softmax(h @ separator_codes(masks))
 
 
 def log_loss(probability: Floats, y: NDArray[np.integer], weight: Floats) -> float:

@@ -14,13 +14,23 @@ ROOT_TOLERANCE = 1e-15
 KAPPA = 1e-6  # errors below this count as none, and above one minus this as all
 MAX_STEP = 0.5 * float(np.log((1 - KAPPA) / KAPPA))  # half the log-odds of such an error
 NO_EDGE = 1e-10  # edges and steps below this are roundings of none: what a leaf adds is rounded, too
-MAX_TRIES = 200
 
 
 def half_log_odds(right: Floats, wrong: Floats, smoothing: float | Floats = 0.0) -> Floats:
     """Half the log-odds of the weight that is right against the weight that is wrong."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return 0.5 * np.log((right + smoothing) / (wrong + smoothing))
+
+
+def confidences(W_plus: Floats, W_minus: Floats, smoothing: float, largest: float) -> tuple[Floats, float, bool]:
+    """Half the log-odds of the weights for and against, kept within +-largest; the largest of them, and whether one was cut off.
+
+    Of a leaf without weight it is 0.
+    """
+    c = half_log_odds(W_plus, W_minus, smoothing)
+    c[np.isnan(c)] = 0.0
+    bounded = np.clip(c, -largest, largest)
+    return bounded, float(np.abs(bounded).max()), bool((np.abs(c) > largest).any())
 
 
 def clipped_error(error: float) -> tuple[float, bool]:
@@ -109,7 +119,7 @@ def increasing_root(function: Callable[[float], tuple[float, float]], low: float
 
 
 def length_of_least_loss(slope: Callable[[float], tuple[float, float]], longest: float) -> tuple[float, bool]:
-    """Where in (0, longest] a rising slope vanishes, and whether it was cut off because it does not: Newton, kept in by bisection.
+    """Where in (0, longest] a rising slope vanishes, and whether it was cut off because it does not.
 
     ``slope(a)`` is the first and the second derivative at a; the first is negative at 0. Where the loss grows too large for a number its
     slope is as good as infinite.
@@ -119,27 +129,9 @@ def length_of_least_loss(slope: Callable[[float], tuple[float, float]], longest:
         first, second = slope(a)
         return (first, second) if math.isfinite(first) and math.isfinite(second) else (math.inf, math.inf)
 
-    low, high = 0.0, math.inf
-    first, second = scale, _ = at(0.0)
-    a = 0.0
-    for _ in range(MAX_TRIES):
-        newton = a - first / second if 0 < second < math.inf else math.inf
-        if low < newton < high and newton <= 2 * low + 1.0:
-            following = newton
-        else:  # too far, or nowhere: towards the bound that is known
-            following = min(2 * low + 1.0, longest) if high == math.inf else (low + high) / 2
-        if following >= longest and high == math.inf:
-            following = longest
-        if following in (low, high):
-            break
-        a = following
-        first, second = at(a)
-        if first >= 0:
-            high = a
-        elif a == longest:
+    low, high = 0.0, min(1.0, longest)
+    while at(high)[0] < 0:
+        if high == longest:
             return longest, True
-        else:
-            low = a
-        if abs(first) <= 1e-14 * abs(scale) or (high < math.inf and high - low <= 1e-15 * high):
-            break
-    return a, False
+        low, high = high, min(2 * high + 1.0, longest)
+    return increasing_root(at, low, high, (low + high) / 2), False

@@ -11,11 +11,18 @@ Floats = NDArray[np.float64]
 RANGE = 200  # binary orders of magnitude
 
 
-def wrong_labels(weight: Floats, y: NDArray[np.integer], K: int) -> Floats:
-    """The weight of each row at every label but its own, where it is zero: (n, K)."""
-    out = np.repeat(weight[:, None], K, axis=1)
-    out[np.arange(len(y)), y] = 0.0
-    return out
+def wrong_labels(weight: Floats, y: NDArray[np.integer], K: int, cost: Floats | None = None) -> Floats:
+    """The weight of each row at every label but its own, where it is zero, times what saying that label costs: (n, K).
+
+    A loss that is at least this weight at every label that is not below the true one bounds the mean cost, as it bounds the error without.
+    """
+    return np.asarray(weight[:, None] * np.take(1 - np.eye(K) if cost is None else cost, y, axis=0))
+
+
+def every_label(weight: Floats, y: NDArray[np.integer], K: int, cost: Floats | None = None) -> Floats:
+    """The same with the dearest label's weight at the row's own: for losses that miss a row by its own label or by another's, (n, K)."""
+    starred = np.ones((K, K)) if cost is None else np.where(np.eye(K) > 0, cost.max(axis=1, keepdims=True), cost)
+    return np.asarray(weight[:, None] * np.take(starred, y, axis=0))
 
 
 def shares(weight: Floats) -> Floats:

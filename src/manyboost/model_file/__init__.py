@@ -107,8 +107,8 @@ def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Any:
     Returns
     -------
     the fitted model
-        The same scores to the last bit. ``n_jobs``, ``verbose``, ``callbacks`` and ``warm_start`` have their defaults, the seconds of its
-        history are NaN, and a linear machine has no ``dual_coef_``.
+        The same scores to the last bit. ``n_jobs``, ``verbose``, ``callbacks`` and ``warm_start`` have their defaults, the
+        columns ``n_made``, ``unsolved`` and ``seconds`` of its history are NaN, and a linear machine has no ``dual_coef_``.
 
     Raises
     ------

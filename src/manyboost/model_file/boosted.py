@@ -29,6 +29,7 @@ from manyboost.model_file.values import (
 from manyboost.weak_learning import Ensemble
 
 Floats = NDArray[np.float64]
+NOT_STORED = ("n_made", "unsolved", "seconds")  # of the history
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped")
 FACTS = frozenset({"algorithm", "categories", "class_type", "classes", "feature_names", "parameters", "seed", "stop_reason", "temperature"})
 
@@ -147,14 +148,14 @@ def read_prior(arrays: Arrays) -> Floats:
 
 
 def read_history(arrays: Arrays, n_rounds: int) -> dict[str, Floats]:
-    """What was noted of each round; times are not stored."""
+    """What was noted of each round; how it was come by is not stored."""
     rows = arrays["history"]
     require(len(rows) >= n_rounds, "the history is shorter than the rounds")
     history = dict(zip(HISTORY, rows.T.copy(), strict=True))
     for name in ("n_trees", "n_clipped"):
         counts = history[name]
         require(((counts >= 0) & (counts < 2**31) & (counts == np.floor(counts))).all(), f"{name} of a round is not a count")
-    return {**history, "seconds": np.full(len(rows), np.nan)}
+    return {**history, **{name: np.full(len(rows), np.nan) for name in NOT_STORED}}
 
 
 def read_decoder(arrays: Arrays, has_one: bool) -> Floats | None:
