@@ -123,7 +123,7 @@ def _binomial(error: pd.Series) -> pd.Series:
 
 def _summary(experiment: Experiment, table: pd.DataFrame) -> str:
     if experiment.published is None:
-        return f"{len(table)} cells; the paper prints no numbers."
+        return f"{len(table)} cells, without published numbers to set beside them."
     counts = table["mark"].value_counts()
     level = int(counts.get("within", 0) + counts.get("better", 0))
     total = len(experiment.sets) * len(experiment.makers)

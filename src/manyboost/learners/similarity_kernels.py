@@ -196,11 +196,17 @@ def isolator_losses(signed, totals, differences, losses):
 
 @compiled
 def mix_coordinates(rows, matrix, out):
-    """``matrix.T @ rows``, every row (a column here) by itself in one order of its coordinates."""
+    """``matrix.T @ rows``, every row (a column here) by itself in one order of its coordinates, four of which go to memory together."""
+    whole = rows.shape[0] // 4 * 4
     for m in range(matrix.shape[1]):
         mixed = out[m]
         mixed[:] = 0.0
-        for c in range(rows.shape[0]):
+        for c in range(0, whole, 4):
+            row_0, row_1, row_2, row_3 = rows[c], rows[c + 1], rows[c + 2], rows[c + 3]
+            a_0, a_1, a_2, a_3 = matrix[c, m], matrix[c + 1, m], matrix[c + 2, m], matrix[c + 3, m]
+            for i in range(mixed.size):
+                mixed[i] += (row_0[i] * a_0 + row_1[i] * a_1) + (row_2[i] * a_2 + row_3[i] * a_3)
+        for c in range(whole, rows.shape[0]):
             row, a = rows[c], matrix[c, m]
             for i in range(mixed.size):
                 mixed[i] += row[i] * a

@@ -63,6 +63,8 @@ class Space:
         return out
 
     def _plain(self, X: Floats) -> Floats:
+        if not self.n_categories.any():
+            return self._of_numbers(X, np.flatnonzero(self.scale > 0))
         out, share = [np.empty((0, len(X)))], 0
         for at, (n, scale) in enumerate(zip(self.n_categories.tolist(), self.scale.tolist(), strict=True)):
             values = X[:, at]
@@ -70,11 +72,14 @@ class Space:
                 one_hot = (values == np.arange(n)[:, None]) - self.shares[share : share + n, None]
                 out.append(np.where(np.isnan(values), 0.0, one_hot * scale))
             elif scale > 0:
-                with np.errstate(over="ignore"):
-                    numbers = (np.ldexp(values, -self.exponent[at]) - self.centre[at]) * scale
-                out.append(np.clip(np.where(np.isnan(numbers), 0.0, numbers), -FARTHEST, FARTHEST)[None])
+                out.append(self._of_numbers(X, np.array([at])))
             share += n
         return np.concatenate(out)
+
+    def _of_numbers(self, X: Floats, columns: NDArray[np.intp]) -> Floats:
+        with np.errstate(over="ignore"):
+            numbers = (np.ldexp(X[:, columns], -self.exponent[columns]) - self.centre[columns]) * self.scale[columns]
+        return np.clip(np.where(np.isnan(numbers), 0.0, numbers), -FARTHEST, FARTHEST).T
 
     def _mixed(self, coordinates: Floats) -> Floats:
         if not len(self.matrix):
