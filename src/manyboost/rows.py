@@ -28,7 +28,8 @@ def _add_leaf_vectors(columns, vectors, leaf, column, start, end):
     """``columns`` is (C, n): a row's entries are far apart, those of a column side by side."""
     for begin in range(start, end, BLOCK):
         for k in range(vectors.shape[1]):
-            _add_amounts(columns[column + k], vectors[:, k].copy(), leaf, begin, min(begin + BLOCK, end))
+            if vectors[:, k].any():
+                _add_amounts(columns[column + k], vectors[:, k].copy(), leaf, begin, min(begin + BLOCK, end))
 
 
 @compiled

@@ -106,15 +106,15 @@ class ABCLogitBoostClassifier(BoostingClassifier):
         w, scores, criterion = task.weight[:, None], state.scores, newton(1, self.l2 / task.N)
         residual = scores.residual(task.y)
         if state.round < self.warm_up:
-            h = scores.curvature()
-            plain = [Statistics.of_rows(w * np.column_stack([residual[:, k], h[:, k]])) for k in range(task.K)]
+            r, h = (w * residual).T, (w * scores.curvature()).T
+            plain = [Statistics.of_rows(np.column_stack([r[k], h[k]])) for k in range(task.K)]
             return [Problem(statistics, criterion, column=k, width=1) for k, statistics in enumerate(plain)]
         groups = []
         for b in self.candidates(task, state):
-            r, h = residual - residual[:, [b]], scores.curvature_of_pairs(b)
+            r, h = (w * (residual - residual[:, [b]])).T, (w * scores.curvature_of_pairs(b)).T
             group = []
             for k in (k for k in range(task.K) if k != b):
-                statistics = Statistics.of_rows(w * np.column_stack([r[:, k], h[:, k]]))
+                statistics = Statistics.of_rows(np.column_stack([r[k], h[k]]))
                 group.append(Problem(statistics, criterion, column=min(k, b), width=abs(k - b) + 1, tag=b))
             groups.append(group)
         return groups
@@ -135,8 +135,8 @@ class ABCLogitBoostClassifier(BoostingClassifier):
     def update(self, task: Task, state: Based, gains: Sequence[Gain]) -> Based:
         F = state.scores.F.copy()
         for gain in gains:
-            at = gain.problem.column
-            F[:, at : at + gain.vectors.shape[1]] += gain.at_rows(gain.vectors)
+            for of in {0, gain.vectors.shape[1] - 1}:  # in between there is nothing
+                F[:, gain.problem.column + of] += gain.at_rows(gain.vectors[:, of])
         base = gains[0].problem.tag
         return Based(Scores.of(F), state.round + 1, state.base if base is None else base)
 
