@@ -25,6 +25,7 @@ from manyboost.parameters import anything, check_parameters, checked, choice, is
 Floats = NDArray[np.float64]
 N_FOLDS = 5
 HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
+DOUBT = 1e-3  # share of the probability that all classes have evenly: a finite table excludes none, however sure the columns are
 SUREST = 1e-12  # a probability is taken to be at least this far from 0 and 1
 
 SHARED = """\
@@ -34,7 +35,8 @@ cost_matrix : None, array, dict or data frame
     Cost of each decision (column) for each true class (row). The class of least expected cost is decided for.
 calibrate : {"auto", True, False}
     Fit, on held-out rows, a factor that makes margins log-odds and a power of the probabilities that makes them honest: where the
-    classifier has margins only, always, or never. It costs one to five more fits.
+    classifier has margins only, always, or never. It costs one to five more fits. But for never, a thousandth of the probability belongs to
+    all classes evenly, so that none is excluded.
 n_jobs : int or None
     Threads over the binary problems; the model does not depend on it. None is one, unless in a joblib context; -1 is all.
 random_state : int, RandomState or None
@@ -156,8 +158,8 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _some_of(self, X: Any, used: NDArray[np.intp], passed: dict[str, Any]) -> Callable[[NDArray[np.intp]], Any]:
         """What a classifier is given for some of the rows; one that can share its bins, as our boosted trees, binned ones."""
         share = getattr(self._base(), "share_bins", None)
-        weight = passed.get("sample_weight")
-        table = None if share is None else share(_safe_indexing(X, used), None if weight is None else _safe_indexing(weight, used))
+        weight = _check_method_params(X, passed, used).get("sample_weight")
+        table = None if share is None else share(_safe_indexing(X, used), weight)
         if table is None:
             return lambda rows: _safe_indexing(X, rows)
         return lambda rows: table[np.searchsorted(used, rows)]
@@ -235,7 +237,9 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _probability(self, f: Floats) -> Floats:
         p = self._link(f * self.temperature_)
-        return p if self.sharpness_ == 1.0 else softmax(self.sharpness_ * np.log(np.maximum(p, np.finfo(float).tiny)))
+        if self.sharpness_ != 1.0:
+            p = softmax(self.sharpness_ * np.log(np.maximum(p, np.finfo(float).tiny)))
+        return p if self.calibrate is False else (1 - DOUBT) * p + DOUBT / p.shape[1]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the highest score, the first of equals: (n,)."""
