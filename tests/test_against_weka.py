@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from manyboost import AdaBoostM1Classifier, LogitBoostClassifier
+from manyboost import AdaBoostM1Classifier, LogitBoostClassifier, OutputCodeClassifier
 from manyboost.learners import C45Tree
 
 pytestmark = weka.needs_weka
@@ -156,3 +156,24 @@ def test_our_logitboost_of_stumps_is_wekas():
     ).fit(X, y)
     print(f"wine: probabilities of Weka's LogitBoost differ by at most {np.abs(ours.predict_proba(X) - theirs.probability).max():.1e}")
     assert_allclose(ours.predict_proba(X), theirs.probability, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["iris", "vehicle", "glass"])
+def test_the_exhaustive_code_is_that_of_weka(name):
+    """Weka adds up, for each class, the probabilities that the columns give to its side."""
+    if name == "iris":
+        X, y = load_iris(return_X_y=True)
+        X, categorical = 1024 * X, []
+    else:
+        X, y, categorical = load(name)
+    X, inside, outside = halves(X, y, categorical)
+    ours = OutputCodeClassifier(estimator=C45Tree(), code="exhaustive").fit(X[inside], y[inside])
+    theirs = weka.run("weka.classifiers.meta.MultiClassClassifier", X[inside], y[inside], X[outside], "-M", "2", "-W", weka.J48)
+    of_one = np.column_stack([column.predict_proba(X[outside])[:, 1] for column in ours.estimators_])
+    sides = of_one @ (ours.code_ == 1).T + (1 - of_one) @ (ours.code_ == -1).T
+    assert_allclose(sides / sides.sum(axis=1, keepdims=True), theirs.probability, atol=1e-9)
+    # where no column is torn, that sum decides as the Hamming distance does
+    sure = np.sort(sides, axis=1)
+    clear = sure[:, -1] - sure[:, -2] > np.abs(of_one - (of_one > 0.5)).sum(axis=1) * 2
+    assert clear.mean() > 0.3
+    assert_array_equal(ours.set_params(decode="hamming").predict(X[outside])[clear], theirs.label[clear])

@@ -356,6 +356,50 @@ def test_pickle_clone_and_save(kind, tmp_path):
     assert_array_equal(manyboost.load(tmp_path / "model").predict_proba(X), model.predict_proba(X))
 
 
+# ---- bins for all columns --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parameters", [{}, {"splitter": "random"}, {"subsample": 0.5}, {"sampling": "smote"}, {"early_stopping": True}])
+def test_boosted_trees_share_their_bins(parameters, monkeypatch):
+    """One-vs-all has all rows in each column, so that nothing but the time changes."""
+    base = clone(TREES).set_params(**parameters)
+    weight = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
+    shared = OneVsAllClassifier(estimator=base, random_state=0).fit(X, Y, weight)
+    assert len({id(one._binning) for one in shared.estimators_}) == 1
+    monkeypatch.setattr(SAMMEClassifier, "share_bins", lambda self, X, sample_weight: None)
+    apart = OneVsAllClassifier(estimator=base, random_state=0).fit(X, Y, weight)
+    assert len({id(one._binning) for one in apart.estimators_}) == 10
+    assert_array_equal(shared.predict_proba(X_TEST), apart.predict_proba(X_TEST))
+
+
+@pytest.mark.parametrize("kind", [OneVsOneClassifier, OutputCodeClassifier])
+def test_bins_are_those_of_all_rows(kind):
+    """A pair of classes has the model of its rows, binned by the quantiles of all rows."""
+    weight = np.random.default_rng(0).uniform(size=len(Y))
+    model = kind(estimator=TREES, random_state=0).fit(X, Y, weight)
+    table = TREES.share_bins(X, weight)
+    for column, one in list(zip(model.code_.T, model.estimators_, strict=True))[::7]:
+        rows = np.flatnonzero(column[Y])
+        alone = clone(one).fit(table[rows], (column[Y][rows] > 0).astype(int), weight[rows])
+        assert_array_equal(alone.predict_proba(X_TEST), one.predict_proba(X_TEST))
+        assert_array_equal(one._binning.cuts, table.binning.cuts)
+
+
+def test_bins_that_cannot_be_shared():
+    for parameters in ({"class_weight": "balanced"}, {"warm_start": True}, {"estimator": GaussianNB()}):
+        base = SAMMEClassifier(n_estimators=3, calibrate=False, **parameters)
+        assert base.share_bins(X) is None
+        assert OneVsAllClassifier(estimator=base, random_state=0).fit(X, Y).score(X, Y) > 0.5
+
+
+def test_shared_bins_of_frames_with_categories():
+    frame = pd.DataFrame({"colour": pd.Categorical(["red", "green", "blue", None] * 30), "size": np.arange(120.0) % 7})
+    label = np.array(["a", "b", "c"])[np.arange(120) % 4 % 3]
+    model = OneVsOneClassifier(estimator=TREES, random_state=0).fit(frame, label)
+    assert all(list(one.feature_names_in_) == ["colour", "size"] for one in model.estimators_)
+    assert model.score(frame, label) > 0.7
+
+
 def test_the_default_is_one_vs_all_adaboost():
     model = OneVsAllClassifier(random_state=0).fit(*data("iris"))
     assert [type(one) for one in model.estimators_] == [SAMMEClassifier] * 3

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,10 +26,11 @@ from manyboost.learners.similarity_explanation import Explanation
 from manyboost.learners.similarity_space import Space
 from manyboost.loop import Boosted, Work, best_round, boost
 from manyboost.maths.links import best_temperature
-from manyboost.preparation import Preparation
+from manyboost.parameters import check_parameters
+from manyboost.preparation import BinnedTable, Preparation
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
-from manyboost.trees.binning import Binning
+from manyboost.trees.binning import Binning, apply_bins, find_cuts
 from manyboost.validation import hold_out
 from manyboost.weak_learning import Ensemble, Rows, Settings, Threads, Validation
 
@@ -147,9 +148,11 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         going_on = self.warm_start and hasattr(self, "forest_")
         if not going_on:
             self.__dict__.pop("forest_", None)  # a fit that fails leaves no model, rather than half of an old one
-        numeric, columns = read_columns(
-            self, X, self._columns if going_on else None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown
-        )
+        if isinstance(X, BinnedTable):
+            X.seen_by(self)
+            numeric, columns = X, X.columns
+        else:
+            numeric, columns = self._read_anew(X) if not going_on else (self._read(X), self._columns)
         labels = read_labels(numeric, y, sample_weight, self.class_weight)
         if going_on:
             self._check_same_task(labels.classes)
@@ -162,6 +165,22 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             return self._fit_rows(numeric, labels.y, labels.weight, validation_set, threads, going_on, Rounds(
                 self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
             ), keys, n_stages, pilots_first)  # fmt: skip
+
+    def share_bins(self, X: Any, sample_weight: Any = None) -> BinnedTable | None:
+        """The table read and binned once, for clones that are fitted to some of its rows each, as ``fit(table[rows], ...)``.
+
+        None where a clone would not have these bins: with another weak learner, with class weights, which change quantiles, and where a
+        fit may go on from an earlier one.
+        """
+        check_parameters(self)
+        if self.estimator is not None or self.class_weight is not None or self.warm_start:
+            return None
+        reader = clone(self)
+        numeric, columns = reader._read_anew(X)
+        with Threads.of(self._n_threads()) as threads:
+            binning = find_cuts(numeric, read_weights(numeric, sample_weight), columns.n_categories, self.max_bins, threads.map)
+            table = apply_bins(numeric, binning, self._settings(0).limits.layout, threads.map)
+        return BinnedTable(numeric, columns, getattr(reader, "feature_names_in_", None), binning, table)
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         if self.rounds_wanted < self.n_estimators_:
@@ -293,6 +312,9 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         return pilots
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
+
+    def _read_anew(self, X: Any) -> tuple[Any, Columns]:
+        return read_columns(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
 
     def _read(self, X: Any) -> Any:
         return read_columns(self, X, self._columns, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)[0]

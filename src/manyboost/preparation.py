@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.columns import Columns
 from manyboost.committee import PlainRows
 from manyboost.learners import LocalizedSimilarity
 from manyboost.learners.similarity_space import Space
@@ -16,8 +17,44 @@ from manyboost.protocol import Floats
 from manyboost.similarity_learner import SimilarityRows
 from manyboost.similarity_metric import space_for
 from manyboost.tree_learner import BinnedRows
-from manyboost.trees.binning import Binning, find_cuts
+from manyboost.trees.binning import Binning, Table, find_cuts, take_rows
 from manyboost.weak_learning import Rows, Settings, Threads
+
+
+@dataclass(frozen=True)
+class BinnedTable:
+    """A table that was read and binned once, of which several models are fitted to some rows each: ``fit(table[rows], ...)``.
+
+    Attributes
+    ----------
+    numeric : the table as numbers
+    columns : what was learnt about its columns
+    names : of the columns, if they had any
+    binning, table : the bins, and the rows in them
+    """
+
+    numeric: Any
+    columns: Columns
+    names: NDArray[Any] | None
+    binning: Binning
+    table: Table
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.numeric.shape[0], self.numeric.shape[1])
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> BinnedTable:
+        return replace(self, numeric=self.numeric[rows], table=take_rows(self.table, rows))
+
+    def seen_by(self, estimator: Any) -> None:
+        """Leave in an estimator what it would have learnt about the columns by reading them."""
+        estimator.n_features_in_ = self.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+        if self.names is not None:
+            estimator.feature_names_in_ = self.names
+
+    def rows(self, labels: NDArray[np.intp], settings: Settings) -> BinnedRows:
+        return BinnedRows.binned(self.table, self.numeric, labels, self.binning, settings)
 
 
 @dataclass(frozen=True)
@@ -43,7 +80,10 @@ class Preparation:
         threads: Threads,
     ) -> Preparation:  # fmt: skip
         if estimator is None:
-            return cls(None, n_categories, find_cuts(numeric, weight, n_categories, max_bins, threads.map), None)
+            found = isinstance(numeric, BinnedTable)
+            return cls(
+                None, n_categories, numeric.binning if found else find_cuts(numeric, weight, n_categories, max_bins, threads.map), None
+            )
         if not isinstance(estimator, LocalizedSimilarity):
             return cls(estimator, n_categories, None, None)
         check_parameters(estimator)
@@ -63,6 +103,8 @@ class Preparation:
         rows: Rows
         if self.space is not None:
             rows = SimilarityRows.of(numeric, labels, number, self.estimator, self.space)
+        elif isinstance(numeric, BinnedTable):
+            rows = numeric.rows(labels, settings)
         elif self.binning is not None:
             rows = BinnedRows.of(numeric, labels, self.binning, settings, threads)
         else:

@@ -34,7 +34,10 @@ class BinnedRows:
 
     @classmethod
     def of(cls, numeric: Any, labels: NDArray[np.intp], binning: Binning, settings: Settings, threads: Threads) -> BinnedRows:
-        table = apply_bins(numeric, binning, settings.limits.layout, threads.map)
+        return cls.binned(apply_bins(numeric, binning, settings.limits.layout, threads.map), numeric, labels, binning, settings)
+
+    @classmethod
+    def binned(cls, table: Table, numeric: Any, labels: NDArray[np.intp], binning: Binning, settings: Settings) -> BinnedRows:
         makes_rows = settings.sampling == "smote" or is_sampler(settings.sampling)
         return cls(table, row_keys(table, labels), binning, numeric if makes_rows else None)
 

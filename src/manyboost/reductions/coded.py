@@ -25,6 +25,7 @@ from manyboost.parameters import anything, check_parameters, checked, choice, is
 Floats = NDArray[np.float64]
 N_FOLDS = 5
 HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
+DOUBT = 1e-3  # share of the probability that all classes have evenly: a finite table excludes none, however sure the columns are
 SUREST = 1e-12  # a probability is taken to be at least this far from 0 and 1
 
 SHARED = """\
@@ -34,7 +35,8 @@ cost_matrix : None, array, dict or data frame
     Cost of each decision (column) for each true class (row). The class of least expected cost is decided for.
 calibrate : {"auto", True, False}
     Fit, on held-out rows, a factor that makes margins log-odds and a power of the probabilities that makes them honest: where the
-    classifier has margins only, always, or never. It costs one to five more fits.
+    classifier has margins only, always, or never. It costs one to five more fits. But for never, a thousandth of the probability belongs to
+    all classes evenly, so that none is excluded.
 n_jobs : int or None
     Threads over the binary problems; the model does not depend on it. None is one, unless in a joblib context; -1 is all.
 random_state : int, RandomState or None
@@ -117,12 +119,13 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         behind = np.bincount(labels.y[used], labels.weight[used]) @ (code != 0)  # the weight of the rows of each column
         self.code_, self._weight_of_columns = code, behind / behind.max()
         self.row_distance_, self.column_distance_, self.n_correctable_ = row_distance(code), column_distance(code), correctable(code)
-        fitted = self._fit_columns(X, labels.y, used, seeds, passed)
+        some_of = self._some_of(X, used, passed)
+        fitted = self._fit_columns(some_of, labels.y, used, seeds, passed)
         self.temperature_, self.sharpness_ = 1.0, 1.0
         margins_only = not hasattr(fitted[0], "predict_proba")
         if self.calibrate is True or (self.calibrate == "auto" and margins_only):
             self._calibrate(
-                X, labels.y, labels.weight, used, margins_only, lambda rows: self._fit_columns(X, labels.y, rows, seeds, passed)
+                X, labels.y, labels.weight, used, margins_only, lambda rows: self._fit_columns(some_of, labels.y, rows, seeds, passed)
             )
         self.estimators_ = fitted
         return self
@@ -152,7 +155,18 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"sample_weight is given, but estimator={self._base()!r} takes none; leave it out, or use another classifier.")
         return {"sample_weight": sample_weight}
 
-    def _fit_columns(self, X: Any, y: NDArray[np.intp], used: NDArray[np.intp], seeds: Any, passed: dict[str, Any]) -> list[Any]:
+    def _some_of(self, X: Any, used: NDArray[np.intp], passed: dict[str, Any]) -> Callable[[NDArray[np.intp]], Any]:
+        """What a classifier is given for some of the rows; one that can share its bins, as our boosted trees, binned ones."""
+        share = getattr(self._base(), "share_bins", None)
+        weight = _check_method_params(X, passed, used).get("sample_weight")
+        table = None if share is None else share(_safe_indexing(X, used), weight)
+        if table is None:
+            return lambda rows: _safe_indexing(X, rows)
+        return lambda rows: table[np.searchsorted(used, rows)]
+
+    def _fit_columns(
+        self, some_of: Callable[[NDArray[np.intp]], Any], y: NDArray[np.intp], used: NDArray[np.intp], seeds: Any, passed: dict[str, Any]
+    ) -> list[Any]:
         """A fitted classifier for each column, from the rows ``used``."""
 
         def fit_one(column: NDArray[np.int8], seed: int) -> Any:
@@ -162,7 +176,7 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             names = [name for name in base.get_params() if name == "random_state" or name.endswith("__random_state")]
             if self.random_state is not None:
                 base.set_params(**{name: int(seed) for name in names})
-            return base.fit(_safe_indexing(X, rows), (target > 0).astype(np.intp), **_check_method_params(X, passed, rows))
+            return base.fit(some_of(rows), (target > 0).astype(np.intp), **_check_method_params(y, passed, rows))
 
         return list(
             Parallel(n_jobs=self.n_jobs, prefer="threads")(
@@ -223,7 +237,9 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _probability(self, f: Floats) -> Floats:
         p = self._link(f * self.temperature_)
-        return p if self.sharpness_ == 1.0 else softmax(self.sharpness_ * np.log(np.maximum(p, np.finfo(float).tiny)))
+        if self.sharpness_ != 1.0:
+            p = softmax(self.sharpness_ * np.log(np.maximum(p, np.finfo(float).tiny)))
+        return p if self.calibrate is False else (1 - DOUBT) * p + DOUBT / p.shape[1]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the highest score, the first of equals: (n,)."""
