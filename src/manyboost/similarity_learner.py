@@ -119,7 +119,9 @@ class SimilarityRows:
         if self.estimator.coincident == "majority":
             return replace(task, y=votes.argmax(axis=1)[point])
         if task.cost is not None:
-            raise ValueError("coincident='mixed' trains one more class, of which cost_matrix says nothing; use coincident='majority'.")
+            raise ValueError(
+                "coincident='mixed' trains one more class, of which cost_matrix says nothing; use coincident='majority' or costs='decide'."
+            )
         several = (votes > 0).sum(axis=1) > 1
         return replace(task, y=np.where(several[point], task.K, task.y), K=task.K + 1)
 
