@@ -336,7 +336,7 @@ class SimilarityLearner:
 
     def _distances(self, rows: Rows) -> Floats:
         """Squared distances (m, n) of some rows to all."""
-        n, points = len(self.point), np.take(self.Z.T, rows, axis=0)
+        n, points = len(self.point), np.ascontiguousarray(np.take(self.Z, rows, axis=1).T)  # of Z.T all would be copied
         out = np.empty((len(rows), n))
         in_parts(self.threads, -(-n // BLOCK), lambda first, last: add_distances(
             self.Z, points, first * BLOCK, min(last * BLOCK, n), out
