@@ -460,7 +460,7 @@ def test_mixed_points_are_a_class_that_is_never_decided_for(tmp_path: Any) -> No
     )
     assert model_of({"coincident": "mixed"}, n_estimators=1500).fit(*SMALL).score(*SMALL) == 1.0  # without any such point
     with pytest.raises(ValueError, match="coincident='mixed' trains one more class, of which cost_matrix says nothing"):
-        model_of({"coincident": "mixed"}, cost_matrix=1 - np.eye(3)).fit(X, y)
+        model_of({"coincident": "mixed"}, cost_matrix=1 - np.eye(3), costs="train").fit(X, y)
 
 
 def test_sparse_rows_and_samples_of_rows() -> None:

@@ -119,7 +119,9 @@ class SimilarityRows:
         if self.estimator.coincident == "majority":
             return replace(task, y=votes.argmax(axis=1)[point])
         if task.cost is not None:
-            raise ValueError("coincident='mixed' trains one more class, of which cost_matrix says nothing; use coincident='majority'.")
+            raise ValueError(
+                "coincident='mixed' trains one more class, of which cost_matrix says nothing; use coincident='majority' or costs='decide'."
+            )
         several = (votes > 0).sum(axis=1) > 1
         return replace(task, y=np.where(several[point], task.K, task.y), K=task.K + 1)
 
@@ -334,7 +336,7 @@ class SimilarityLearner:
 
     def _distances(self, rows: Rows) -> Floats:
         """Squared distances (m, n) of some rows to all."""
-        n, points = len(self.point), np.take(self.Z.T, rows, axis=0)
+        n, points = len(self.point), np.ascontiguousarray(np.take(self.Z, rows, axis=1).T)  # of Z.T all would be copied
         out = np.empty((len(rows), n))
         in_parts(self.threads, -(-n // BLOCK), lambda first, last: add_distances(
             self.Z, points, first * BLOCK, min(last * BLOCK, n), out

@@ -109,8 +109,11 @@ class Members:
         require(self.made_by(model.estimator), "its members are none of its estimator")
         classes = read_classes(manifest)
         given = self.decoder(manifest, len(classes))
-        decoder = read_decoder(arrays, given is not None or algorithm.decoder is not BoostingClassifier.decoder)
-        require(given is None or np.array_equal(given, arrays["decoder"]), "the decoder is none of this learner")
+        if given is None:
+            decoder = read_decoder(arrays, algorithm.decoder is not BoostingClassifier.decoder)
+        else:
+            require(np.array_equal(given, arrays["decoder"]), "the decoder is none of this learner")
+            decoder = given
         n_columns = len(classes) if decoder is None else len(decoder)
         n_features = manifest["sizes"]["features"]
         columns = read_columns(manifest, n_features)
