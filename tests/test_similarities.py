@@ -133,12 +133,12 @@ def test_the_search_finds_the_pairs_of_the_largest_newton_gain(n: int, hard: boo
         n_anchors=6, n_partners=8, n_finalists=4, n_screened=64, response="sign" if hard else "real"
     )  # fmt: skip
     wanted = pairs_by_newton_gain(at, v, h, drawn, numbers, learner)
-    pairs, gains = best_pairs(single_precision(1e60 * at.T), v, h, drawn, numbers, learner)
+    pairs, gains = best_pairs(single_precision(1e60 * at.T, np.arange(n)), v, h, drawn, numbers, learner)
     assert len(wanted) > 4 == len(pairs)
     assert_allclose(gains, sorted(wanted.values(), reverse=True)[:4], rtol=1e-4)
     assert_allclose(gains, [wanted[tuple(pair)] for pair in pairs.tolist()], rtol=1e-4)
     assert drawn[pairs].all()
-    one_group, _ = best_pairs(single_precision(at.T), np.abs(v), h, drawn, numbers, learner)
+    one_group, _ = best_pairs(single_precision(at.T, np.arange(n)), np.abs(v), h, drawn, numbers, learner)
     assert len(one_group) == 0
 
 

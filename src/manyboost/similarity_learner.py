@@ -204,7 +204,7 @@ class SimilarityLearner:
         self.n_points = len(self.row_of)
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
-        self.searched = single_precision(np.take(self.Z, self.row_of, axis=1))
+        self.searched = single_precision(self.Z, self.row_of)
         self.numbers = np.arange(n_numbers(self.learner), dtype=np.uint64)
         self.hard = self.learner.response == "sign"
         self.least_share = settings.limits.min_weight_fraction_leaf

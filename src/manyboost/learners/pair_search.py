@@ -20,6 +20,7 @@ NEAR = np.float32(1e-30)  # a smaller e, in units of the largest coordinate, is 
 ZERO, HALF, ONE, FOUR = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(4.0)
 TRIES = 4  # draws for each partner of either group
 MOST = 1e30  # of h in units of |v|
+BLOCK = 4096  # rows that are converted together
 
 
 @compiled_part
@@ -153,10 +154,13 @@ def _search(points, v, h, drawn, numbers, n_anchors, n_partners, n_screened, har
     return n_found
 
 
-def single_precision(Z: Floats) -> NDArray[np.float32]:
-    """Coordinates (c, n) as :func:`best_pairs` takes them, (n, c), in units of the largest: no square overflows."""
-    largest = float(np.abs(Z).max(initial=0.0))
-    return np.ascontiguousarray((Z / largest if largest > 0 else Z).T, np.float32)
+def single_precision(Z: Floats, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Some columns of the coordinates (c, n) as :func:`best_pairs` takes them, (P, c), in units of the largest: no square overflows."""
+    largest = max(float(Z.max(initial=0.0)), -float(Z.min(initial=0.0))) or 1.0
+    out = np.empty((len(rows), len(Z)), np.float32)
+    for begin in range(0, len(rows), BLOCK):
+        out[begin : begin + BLOCK] = (np.take(Z, rows[begin : begin + BLOCK], axis=1) / largest).T
+    return out
 
 
 def best_pairs(
