@@ -244,19 +244,22 @@ def test_the_loss_falls_and_the_model_is_the_last_solution(model: Any) -> None:
     [
         (
             CWBoostClassifier(coefficients="corrective", n_estimators=4, max_depth=2),
-            "least after max_iter=1 .* raise max_iter or nu",
+            "least after solver_steps=1 .* raise solver_steps or nu",
         ),
-        (StructBoostClassifier(n_estimators=4, tolerance=1e-4), "tolerance=0.0001, after max_iter=1 .*smoothed.* raise max_iter or tol"),
+        (
+            StructBoostClassifier(n_estimators=4, tolerance=1e-4),
+            "tolerance=0.0001, after solver_steps=1 .*smoothed.* raise solver_steps or tol",
+        ),
         (
             StructBoostClassifier(n_estimators=4, solver="cutting_planes"),
-            "after max_iter=1 .*cutting_planes.*; raise max_iter",
+            "after solver_steps=1 .*cutting_planes.*; raise solver_steps",
         ),
     ],
 )
 def test_a_solver_that_falls_short_is_not_silent(model: Any, words: str) -> None:
     X, y = some_rows()
     with pytest.warns(ConvergenceWarning, match=f"of 4 rounds are not solved as promised; the last of them, round 4: .*{words}") as caught:
-        short = clone(model).set_params(max_iter=1, calibrate=False).fit(X, y)
+        short = clone(model).set_params(solver_steps=1, calibrate=False).fit(X, y)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert short.history_["unsolved"][-1] == 1

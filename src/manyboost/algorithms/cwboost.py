@@ -60,7 +60,7 @@ class CWBoostClassifier(BoostingClassifier):
         A learner for each class in every round (CW-Boost); or one, the best of these, with a coefficient for every class (MultiBoost).
     nu : float
         Price of the sum of the corrective coefficients, where the weights of the rows sum to one.
-    max_iter : int
+    solver_steps : int
         Steps, at most, by which a round solves for the corrective coefficients. Their loss is then within a hundredth of the least, or
         there is a warning.
 
@@ -81,7 +81,7 @@ class CWBoostClassifier(BoostingClassifier):
     coefficients: str = choice("stagewise", "stagewise", "corrective")
     learners: str = choice("class", "class", "shared")
     nu: float = number(1e-4, low=0, open_low=True)
-    max_iter: int = integer(1000, low=1)
+    solver_steps: int = integer(1000, low=1)
     n_estimators: int = integer(100, low=1)
     max_depth: int | None = integer(5, low=1, none="no limit")
     splitter: str = choice("random", "best", "random")
@@ -121,7 +121,7 @@ class CWBoostClassifier(BoostingClassifier):
         if self.revises:
             said = _added(state.said, gains)
             begin = np.append(state.w, np.zeros(said.n_coefficients - len(state.w)))
-            found = minimise_exponential(said, task.y, task.weight, self.nu, begin, self.max_iter)
+            found = minimise_exponential(said, task.y, task.weight, self.nu, begin, self.solver_steps)
             return State(Weights.of(found.U), said, found.w, found.value, found.gap)
         added = np.zeros(state.U.values.shape)
         for gain in gains:
@@ -137,8 +137,8 @@ class CWBoostClassifier(BoostingClassifier):
         return state.loss
 
     def shortfall(self, task: Task, state: State) -> str | None:
-        found = f"the loss {state.loss:.3g} may be {state.gap:.2g} above its least after max_iter={self.max_iter} steps"
-        return f"{found}; raise max_iter or nu, or use coefficients='stagewise'." if state.gap > 0.01 * state.loss else None
+        found = f"the loss {state.loss:.3g} may be {state.gap:.2g} above its least after solver_steps={self.solver_steps} steps"
+        return f"{found}; raise solver_steps or nu, or use coefficients='stagewise'." if state.gap > 0.01 * state.loss else None
 
     def link(self, columns: Floats) -> Floats:
         return softmax(2 * columns)

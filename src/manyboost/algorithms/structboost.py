@@ -60,7 +60,7 @@ class StructBoostClassifier(BoostingClassifier):
         How far from the optimum the coefficients may be, as a share of the loss without learners.
     solver : {"smoothed", "cutting_planes"}
         Soft maxima of the hinge, or the paper's linear programmes, which take much longer.
-    max_iter : int
+    solver_steps : int
         Steps for each of a round's soft maxima, or linear programmes of a round, at most. Where ``tolerance`` is not reached there is a
         warning.
 
@@ -83,7 +83,7 @@ class StructBoostClassifier(BoostingClassifier):
     C: float = number(100.0, low=0, open_low=True)
     tolerance: float = number(0.01, low=1e-6, high=0.5)
     solver: str = choice("smoothed", "smoothed", "cutting_planes")
-    max_iter: int = integer(1000, low=1)
+    solver_steps: int = integer(1000, low=1)
     n_estimators: int = integer(60, low=1)
     max_depth: int | None = integer(5, low=1, none="no limit")
     subsample: float = number(0.5, low=0, high=1, open_low=True)
@@ -115,7 +115,7 @@ class StructBoostClassifier(BoostingClassifier):
     def update(self, task: Task, state: State, gains: Sequence[Gain]) -> State:
         said = state.said.added((gain.vectors[:, 0], gain.leaf, [gain.problem.column]) for gain in gains)
         w = np.append(state.found.w, np.zeros(len(gains)))
-        asked = said, task.y, task.weight, state.cost, 1 / self.C, w, self.tolerance, self.max_iter
+        asked = said, task.y, task.weight, state.cost, 1 / self.C, w, self.tolerance, self.solver_steps
         if self.solver == "smoothed":
             return State(state.cost, said, minimise_hinge(*asked), state.cuts)
         return State(state.cost, said, *minimise_hinge_by_cuts(*asked, state.cuts))
@@ -128,7 +128,7 @@ class StructBoostClassifier(BoostingClassifier):
 
     def shortfall(self, task: Task, state: State) -> str | None:
         found = f"the loss may be {state.found.gap:.2g} above its least, more than tolerance={self.tolerance}, after"
-        remedy = f"max_iter={self.max_iter} steps of solver={self.solver!r}; raise max_iter or tolerance, or lower C."
+        remedy = f"solver_steps={self.solver_steps} steps of solver={self.solver!r}; raise solver_steps or tolerance, or lower C."
         return f"{found} {remedy}" if state.found.gap > self.tolerance else None
 
     def link(self, columns: Floats) -> Floats:
