@@ -60,6 +60,13 @@ X_TEST, Y_TEST = data("digits")[0][500:1000], data("digits")[1][500:1000]
 LOGISTIC = LogisticRegression(C=0.1, tol=1e-8, max_iter=1000)
 
 
+@pytest.mark.parametrize("kind", [OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier, SAMMEClassifier])
+def test_the_classifier_may_be_given_without_its_name(kind):
+    assert kind(LOGISTIC).estimator is LOGISTIC
+    with pytest.raises(TypeError, match="positional"):
+        kind(LOGISTIC, "auto")
+
+
 # ---- codes -----------------------------------------------------------------------------------------------------------------------------
 
 

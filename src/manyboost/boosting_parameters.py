@@ -153,7 +153,9 @@ def full_docstring(own: str, use_of_costs: str) -> str:
 class BoostingParameters:
     """The shared parameters as fields."""
 
-    estimator: Any = checked(None, "None (our trees), a scikit-learn classifier that is not fitted, or LocalizedSimilarity()", is_learner)
+    estimator: Any = checked(
+        None, "None (our trees), a scikit-learn classifier that is not fitted, or LocalizedSimilarity()", is_learner, positional=True
+    )
     n_estimators: int = integer(100, low=1)
     learning_rate: float = number(1.0, low=0, high=1, open_low=True)
     max_depth: int | None = integer(None, low=1, none="no limit")

@@ -13,8 +13,8 @@ from sklearn.base import is_classifier
 Check = Callable[[Any], str | None]
 
 
-def _parameter(default: Any, check: Check) -> Any:
-    return field(default=default, metadata={"check": check})
+def _parameter(default: Any, check: Check, positional: bool = False) -> Any:
+    return field(default=default, metadata={"check": check}, kw_only=not positional)
 
 
 def _is_integer(value: Any) -> bool:
@@ -86,9 +86,9 @@ def anything(default: Any) -> Any:
     return _parameter(default, lambda value: None)
 
 
-def checked(default: Any, wanted: str, fine: Callable[[Any], bool]) -> Any:
-    """A value of a kind of its own: ``fine`` tells whether it is, ``wanted`` says what is."""
-    return _parameter(default, lambda value: None if fine(value) else wanted)
+def checked(default: Any, wanted: str, fine: Callable[[Any], bool], *, positional: bool = False) -> Any:
+    """A value of a kind of its own: ``fine`` tells whether it is, ``wanted`` says what is. A ``positional`` one may be given without name."""
+    return _parameter(default, lambda value: None if fine(value) else wanted, positional)
 
 
 def way_of_sampling(default: str) -> Any:

@@ -62,7 +62,7 @@ n_features_in_, feature_names_in_ : width of X, and names of its columns if it h
 class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of the reductions to binary problems."""
 
-    estimator: Any = checked(None, "None (boosted trees) or a scikit-learn classifier that is not fitted", is_learner)
+    estimator: Any = checked(None, "None (boosted trees) or a scikit-learn classifier that is not fitted", is_learner, positional=True)
     cost_matrix: Any = anything(None)
     calibrate: str | bool = choice("auto", "auto", True, False)
     n_jobs: int | None = checked(None, "a whole number other than 0, -1 for all cores, or None", is_number_of_jobs)
