@@ -87,7 +87,7 @@ def anything(default: Any) -> Any:
 
 
 def checked(default: Any, wanted: str, fine: Callable[[Any], bool], *, positional: bool = False) -> Any:
-    """A value of a kind of its own: ``fine`` tells whether it is, ``wanted`` says what is. A ``positional`` one may be given without name."""
+    """A value of a kind of its own: ``fine`` tells whether it is, ``wanted`` says what is. A ``positional`` one may be nameless."""
     return _parameter(default, lambda value: None if fine(value) else wanted, positional)
 
 
