@@ -103,7 +103,7 @@ def draw(results: pd.DataFrame) -> None:
         ax.set(xlabel=what, title=f"{what} grow")
         ax.grid(alpha=0.3, which="both")
     axes[0].set_ylabel("CPU seconds of a fit")
-    axes[-1].legend()
+    figure.legend(*axes[-1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.savefig(PICTURE, dpi=90)
 
 
