@@ -35,6 +35,7 @@ SETS = (
     "dermatology,page-blocks,thyroid,optdigits"
 )
 Floats = NDArray[np.float64]
+COLUMNS = ["set", "fold", "error", "sigmoid", "softmax", "chosen link", "error with sums", "sigmoid with sums"]
 LINKS = {"sigmoid": normalised_sigmoid, "softmax": softmax}
 
 
@@ -85,9 +86,6 @@ def try_on(name: str, folder: Path | None, n_folds: int, done: set[tuple[str, in
         if numeric:
             row["error with sums"], row["sigmoid with sums"] = outcome(with_sums(X, train, fold), y, *parts)[:2]
         pd.DataFrame([row]).reindex(columns=COLUMNS).to_csv(RESULTS, mode="a", header=not RESULTS.exists(), index=False)
-
-
-COLUMNS = ["set", "fold", "error", "sigmoid", "softmax", "chosen link", "error with sums", "sigmoid with sums"]
 
 
 def main() -> None:

@@ -138,14 +138,14 @@ def run_pilots(
         def is_past_the_best(round_: int, _: dict[str, float], so_far: Callable[[], Any]) -> bool:
             if not give_up or round_ + 1 != lengths[len(losses)] or round_ + 1 == lengths[-1]:
                 return False
-            columns = _stages_of(so_far(), out_rows, lengths[: len(losses) + 1], work.n_columns)[-1]
+            columns = columns_at(so_far(), out_rows, lengths[: len(losses) + 1])[-1]
             losses.append(Stage.of(link, columns, y, weight, task.N * float(weight.sum())).loss)
             return int(np.argmin(losses)) + PATIENCE < len(losses)
 
         shorter = replace(work, settings=replace(settings, n_estimators=lengths[-1]))
         boosted = boost(algorithm, task.part(inside), rows.part(inside), shorter, after_round=is_past_the_best)
         small = bool(boosted.history["loss"]) and algorithm.enough(task.part(inside), boosted.history["loss"][-1]) is not None
-        return outside, _stages_of(boosted.ensemble, out_rows, lengths, work.n_columns), boosted, small
+        return outside, columns_at(boosted.ensemble, out_rows, lengths), boosted, small
 
     first = pilot(0, lengths, give_up)
     gave_up = first[2].stop_reason.startswith("a callback")
@@ -173,9 +173,9 @@ def run_pilots(
     )
 
 
-def _stages_of(ensemble: Any, rows: Rows, lengths: list[int], n_columns: int) -> list[Floats]:
-    """The scores of rows after each length; a run that ended early has its last scores at every later stage."""
-    columns = np.zeros((len(rows.keys), n_columns))
+def columns_at(ensemble: Any, rows: Rows, lengths: list[int]) -> list[Floats]:
+    """The columns of scores of rows after each length; a run that ended early has its last ones at every later length."""
+    columns = np.zeros((len(rows.keys), ensemble.n_columns))
     stages: list[Floats] = []
     for round_, column, response in rows.replay(ensemble):
         while round_ >= lengths[len(stages)]:

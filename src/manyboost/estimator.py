@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.boosting_parameters import BoostingParameters, full_docstring
-from manyboost.calibration import Pilots, run_pilots
+from manyboost.calibration import Pilots, columns_at, run_pilots
 from manyboost.callbacks import SUPPORTED, CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, TakesTables, feature_names, read_columns
 from manyboost.committee import Committee
@@ -30,7 +30,7 @@ from manyboost.parameters import check_parameters
 from manyboost.preparation import BinnedTable, Preparation
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
-from manyboost.trees.binning import Binning, apply_bins, find_cuts
+from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
 from manyboost.weak_learning import Ensemble, Rows, Settings, Threads, Validation
 
@@ -152,7 +152,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             X.seen_by(self)
             numeric, columns = X, X.columns
         else:
-            numeric, columns = self._read_anew(X) if not going_on else (self._read(X), self._columns)
+            numeric, columns = (self._read(X), self._columns) if going_on else self._read_anew(X)
         labels = read_labels(numeric, y, sample_weight, self.class_weight)
         if going_on:
             self._check_same_task(labels.classes)
@@ -177,10 +177,9 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             return None
         reader = clone(self)
         numeric, columns = reader._read_anew(X)
+        weight, names = read_weights(numeric, sample_weight), getattr(reader, "feature_names_in_", None)
         with Threads.of(self._n_threads()) as threads:
-            binning = find_cuts(numeric, read_weights(numeric, sample_weight), columns.n_categories, self.max_bins, threads.map)
-            table = apply_bins(numeric, binning, self._settings(0).limits.layout, threads.map)
-        return BinnedTable(numeric, columns, getattr(reader, "feature_names_in_", None), binning, table)
+            return BinnedTable.of(numeric, columns, names, weight, self.max_bins, self._settings(0), threads)
 
     def _check_same_task(self, classes: NDArray[Any]) -> None:
         if self.rounds_wanted < self.n_estimators_:
@@ -215,7 +214,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
         keys = keys if validation is None else rows.keys  # rows are left that no pilot needs
         earlier = self._earlier() if going_on and not self.revises else None
-        pilots = run_pilots(self, self.link, task, rows, work, keys, n_stages, give_up=True) if pilots_first else None
+        pilots = run_pilots(self, self._linked, task, rows, work, keys, n_stages, give_up=True) if pilots_first else None
         if pilots is not None and pilots.best_length is not None:
             settings = replace(settings, n_estimators=pilots.best_length)
         if earlier is None or not self._ended_by_itself():
@@ -298,15 +297,13 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if not self.n_estimators_:
             return None
         if validation is not None and (validation.weight > 0).any():
-            columns = np.zeros((len(validation.y), self.forest_.n_columns))
-            for _, column, response in validation.rows.replay(self.forest_):
-                columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
-            self.temperature_ = best_temperature(lambda factor: self.link(columns * factor), validation.y, validation.weight)
+            columns = columns_at(self.forest_, validation.rows, [self.n_estimators_])[-1]
+            self.temperature_ = best_temperature(lambda factor: self._linked(columns * factor), validation.y, validation.weight)
             return None
         if self.stop_reason_.startswith("a callback"):  # no use in pilots that are longer than the model
             work = replace(work, settings=replace(work.settings, n_estimators=self.n_estimators_))
         if pilots is None:
-            pilots = run_pilots(self, self.link, task, rows, work, keys, n_stages)
+            pilots = run_pilots(self, self._linked, task, rows, work, keys, n_stages)
         if pilots is not None:
             self.temperature_ = pilots.temperature_after(self.n_estimators_, work.settings.n_estimators)
         return pilots
@@ -336,9 +333,14 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             return self.scores(columns)
         return np.tile(np.log(np.maximum(self.class_prior_, np.finfo(float).tiny)), (len(columns), 1))
 
+    def _linked(self, columns: Floats) -> Floats:
+        """``link`` of the columns, of the classes alone where the weak learner tells more apart."""
+        of_learner = self._preparation.decoder(len(self.classes_))
+        return self.link(columns if of_learner is None else columns @ of_learner)
+
     def _probability(self, columns: Floats) -> Floats:
         if self.n_estimators_:
-            return self.link(columns * self.temperature_)
+            return self._linked(columns * self.temperature_)
         return np.tile(self.class_prior_, (len(columns), 1))
 
     def decision_function(self, X: Any) -> Floats:

@@ -17,7 +17,7 @@ from manyboost.protocol import Floats
 from manyboost.similarity_learner import SimilarityRows
 from manyboost.similarity_metric import space_for
 from manyboost.tree_learner import BinnedRows
-from manyboost.trees.binning import Binning, Table, find_cuts, take_rows
+from manyboost.trees.binning import Binning, Table, apply_bins, find_cuts, take_rows
 from manyboost.weak_learning import Rows, Settings, Threads
 
 
@@ -38,6 +38,13 @@ class BinnedTable:
     names: NDArray[Any] | None
     binning: Binning
     table: Table
+
+    @classmethod
+    def of(
+        cls, numeric: Any, columns: Columns, names: NDArray[Any] | None, weight: Floats, max_bins: int, settings: Settings, threads: Threads
+    ) -> BinnedTable:
+        binning = find_cuts(numeric, weight, columns.n_categories, max_bins, threads.map)
+        return cls(numeric, columns, names, binning, apply_bins(numeric, binning, settings.limits.layout, threads.map))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,10 +87,9 @@ class Preparation:
         threads: Threads,
     ) -> Preparation:  # fmt: skip
         if estimator is None:
-            found = isinstance(numeric, BinnedTable)
-            return cls(
-                None, n_categories, numeric.binning if found else find_cuts(numeric, weight, n_categories, max_bins, threads.map), None
-            )
+            binned = isinstance(numeric, BinnedTable)
+            binning = numeric.binning if binned else find_cuts(numeric, weight, n_categories, max_bins, threads.map)
+            return cls(None, n_categories, binning, None)
         if not isinstance(estimator, LocalizedSimilarity):
             return cls(estimator, n_categories, None, None)
         check_parameters(estimator)

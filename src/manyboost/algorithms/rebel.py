@@ -142,5 +142,4 @@ class RebelClassifier(BoostingClassifier):
         return f"the loss {loss:.3g} is below {least:.3g}/N, so no row is mistaken" if stops and loss < least / task.N else None
 
     def link(self, columns: Floats) -> Floats:
-        mixed = getattr(self.estimator, "coincident", None) == "mixed"  # then the last column is that of no class
-        return normalised_sigmoid(2 * (columns[:, :-1] if mixed else columns))
+        return normalised_sigmoid(2 * columns)

@@ -189,7 +189,7 @@ def _check_usable(model: Any, n_columns: int) -> None:
     """Scores and probabilities can be worked out: the decoder is one that the algorithm can read."""
     nothing = np.zeros((1, n_columns))
     try:
-        shapes = model.scores(nothing).shape, model.link(nothing).shape
+        shapes = model.scores(nothing).shape, model._linked(nothing).shape
     except (IndexError, ValueError):
         raise BadModelFile("the decoder is none of this algorithm") from None
     require(shapes == ((1, len(model.classes_)),) * 2, "the decoder is none of this algorithm")
