@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,17 @@ class Loader:
             if took > SECONDS:
                 self.failures.append(f"{what}: took {took:.1f} s")
 
+    def use(self, data: bytes, what: str, say: Callable[[Any], str]) -> str:
+        """What is to be said of the model in the file, or that it is refused."""
+        model = self.load(data, what)
+        if model is None:
+            return "refused"
+        try:
+            return say(model)
+        except BaseException as error:
+            self.failures.append(f"{what}: {error!r}")
+            return "failed"
+
 
 def usable(model: Any, numbers: Any) -> Any:
     """Its probabilities for some rows, if it is a model like any other."""
@@ -160,34 +173,30 @@ def main(folder: Path) -> None:
         count["damaged"] += 1
         if loader.load(damaged(files[name], rng), f"damaged {name}") is not None:
             loader.failures.append(f"a damaged {name} was loaded")
+
+    def beside_the_true_one(model: Any, name: str) -> str:
+        P = usable(model, X)
+        return "the same scores" if P.shape == true[name].shape and (P == true[name]).all() else "other valid models"
+
+    def by_itself(model: Any, name: str) -> str:
+        try:
+            P = model.predict_proba(rows_of[name])
+        except ValueError:  # other columns or categories than it knows, by now
+            return "of other tables"
+        assert P.shape == (12, len(model.classes_))
+        assert np.isfinite(P).all()
+        return "valid"
+
     for number in range(N_SIGNED_AGAIN):
         name = str(rng.choice(list(files)))
         count["signed again"] += 1
-        model = loader.load(signed_again(files[name], rng), f"signed again {number}")
-        if model is None:
-            count["of these refused"] += 1
-            continue
-        try:
-            P = usable(model, X)
-            same = P.shape == true[name].shape and (P == true[name]).all()
-            count["of these the same scores" if same else "of these other valid models"] += 1
-        except BaseException as error:
-            loader.failures.append(f"signed again {number}, of {name}: {error!r}")
+        said = loader.use(signed_again(files[name], rng), f"signed again {number}, of {name}", partial(beside_the_true_one, name=name))
+        count[f"of these {said}"] += 1
     for number in range(N_OTHER_KINDS):
         name = str(rng.choice(list(others)))
         count["of other kinds, signed again"] += 1
-        model = loader.load(signed_again_whole(others[name], rng), f"other kind {number}")
-        if model is None:
-            count["of these, too, refused"] += 1
-            continue
-        try:
-            P = model.predict_proba(rows_of[name])
-            assert P.shape == (12, len(model.classes_))
-            assert np.isfinite(P).all()
-        except ValueError:  # other columns or categories than it knows, by now
-            pass
-        except BaseException as error:
-            loader.failures.append(f"other kind {number}, of {name}: {error!r}")
+        said = loader.use(signed_again_whole(others[name], rng), f"other kind {number}, of {name}", partial(by_itself, name=name))
+        count[f"of these, too, {said}"] += 1
     for name, data in files.items():
         arrays = take_apart(data)[1]
         if (arrays["feature"][: arrays["tree_size"][0]] >= 0).sum() < 2:  # by_hand wants two splits in the first tree
