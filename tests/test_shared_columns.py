@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,37 +16,39 @@ from manyboost.trees.statistics import Statistics
 
 
 def one_hot_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers, two groups of one-hot columns (one of them -1 and +1) and a column of three values between them."""
+    """Numbers, groups of five, four (of -1 and +1) and twelve (of 0 and 1 to 5) one-hot columns, and a column of three values."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 400))
     group = rng.integers(0, 5, n)
-    X = np.column_stack(
-        [rng.normal(size=n), np.eye(5)[group], rng.integers(0, 3, n), np.eye(4)[rng.integers(0, 4, n)] * 2 - 1, rng.normal(size=n)]
-    )
+    signs, many = np.eye(4)[rng.integers(0, 4, n)] * 2 - 1, np.eye(12)[rng.integers(0, 12, n)] * rng.integers(1, 6, n)[:, None]
+    X = np.column_stack([rng.normal(size=n), np.eye(5)[group], rng.integers(0, 3, n), signs, rng.normal(size=n), many])
     return X, (group + rng.integers(0, 2, n)) % 3
 
 
-def tables(X: np.ndarray, weight: np.ndarray) -> tuple[Table, Table]:
+def tables(X: np.ndarray, weight: np.ndarray, layout: int = FEATURE_MAJOR) -> tuple[Table, Table]:
     binning = find_cuts(X, weight, np.zeros(X.shape[1], np.int32), 255)
-    plain = apply_bins(X, binning, FEATURE_MAJOR)
+    plain = apply_bins(X, binning, layout)
     return plain, share_columns(plain)
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("limits", [GrowthLimits(max_depth=4), GrowthLimits(max_leaf_nodes=9, min_samples_leaf=3)])
-def test_same_tree(seed: int, limits: GrowthLimits) -> None:
+@pytest.mark.parametrize("splitter", ["best", "random"])
+@pytest.mark.parametrize("limits", [{"max_depth": 4}, {"max_leaf_nodes": 9, "min_samples_leaf": 3}])
+def test_same_tree(seed: int, limits: dict[str, Any], splitter: str) -> None:
     X, y = one_hot_rows(seed)
     rng = np.random.default_rng(seed)
     weight = rng.random(len(y))
-    plain, shared = tables(X, weight)
+    growth = GrowthLimits(**limits, splitter=splitter)
+    plain, shared = tables(X, weight, growth.layout)
     assert len(shared.columns) < len(plain.columns)
+    assert shared.bins.size < plain.bins.size
     for statistics, criterion in (
         (Statistics.of_labels(y, weight, 3), GINI_CRITERION),
         (Statistics.of_rows(np.column_stack([rng.normal(size=len(y)), weight])), newton(1, 0.1)),
         (Statistics.of_both(np.repeat(weight[:, None], 3, axis=1), y, weight, 3), exponential(3)),
     ):
-        one, leaf_of_one = Grower(plain, limits).grow(statistics, criterion, 1)
-        other, leaf_of_other = Grower(shared, limits).grow(statistics, criterion, 1)
+        one, leaf_of_one = Grower(plain, growth).grow(statistics, criterion, 1)
+        other, leaf_of_other = Grower(shared, growth).grow(statistics, criterion, 1)
         for name in ("feature", "bin", "left", "right", "missing_left", "gain"):
             assert one.nodes[name].tolist() == other.nodes[name].tolist()
         assert leaf_of_one.tolist() == leaf_of_other.tolist()
@@ -55,10 +59,13 @@ def test_same_tree(seed: int, limits: GrowthLimits) -> None:
 def test_what_is_shared() -> None:
     X, y = one_hot_rows(0)
     _, shared = tables(X, np.ones(len(y)))
-    assert shared.columns["first"].tolist() == [0, 1, 6, 7, 11, 12]  # a number, five one-hot, three values, four one-hot, a number
-    assert shared.features["start"].tolist() == [-1, 1, 2, 3, 4, 5, -1, 1, 2, 3, 4, -1, -1]
+    assert shared.columns["first"].tolist() == [0, 1, 6, 7, 11, 12, 24]  # a number, five one-hot, three values, four, a number, twelve
+    assert shared.features["start"][:12].tolist() == [-1, 1, 2, 3, 4, 5, -1, 1, 2, 3, 4, -1]
     some = np.arange(0, len(y), 2)
     assert take_rows(shared, some).bins.tolist() == shared.bins[:, some].tolist()
+    _, by_row = tables(X, np.ones(len(y)), ROW_MAJOR)
+    assert by_row.columns["first"].tolist() == [*range(13), 24]  # only the twelve are worth it
+    assert take_rows(by_row, some).bins.tolist() == by_row.bins[some].tolist()
 
 
 def test_conflicting_and_other_features_stay_alone() -> None:

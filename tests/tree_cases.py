@@ -48,8 +48,9 @@ class Case:
         """The same case with columns behind its own of which each row has one at most off its usual value, in a table that shares them."""
         rng = np.random.default_rng(self.seed)
         on = np.eye(5)[rng.integers(0, 5, len(self.X))]
-        X = np.column_stack([self.X, on[:, :4], on[:, :3] * 2 - 1, on[:, 3:] * rng.integers(-3, 4, len(self.X))[:, None]])
-        n_categories = np.append(self.binning.n_categories, np.zeros(9)).astype(np.int32)
+        many = np.eye(12)[rng.integers(0, 12, len(self.X))]  # so many that they share where rows are read whole, too
+        X = np.column_stack([self.X, on[:, :4], on[:, :3] * 2 - 1, many, on[:, 3:] * rng.integers(-3, 4, len(self.X))[:, None]])
+        n_categories = np.append(self.binning.n_categories, np.zeros(21)).astype(np.int32)
         binning = find_cuts(X, np.ones(len(X)), n_categories, 255)
         return replace(self, X=X, binning=binning, table=share_columns(apply_bins(X, binning, self.limits.layout)))
 

@@ -36,15 +36,16 @@ FEATURE = np.dtype(
 )
 COLUMN = np.dtype([("offset", np.int64), ("first", np.int64)], align=True)  # its first histogram bin, its first feature
 MAX_SHARED_BINS = 16  # a feature of more bins has a column of its own
+MIN_SHARED_IN_ROW = 8  # where rows are read whole, so many columns of one byte cost what looking up one code does
 Mapper = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]
 
 
 class Table(NamedTuple):
     """Binned rows, as the kernels see them.
 
-    ``bins`` is (p, n) when FEATURE_MAJOR, (n, :func:`row_width`) when ROW_MAJOR, with zeros behind the last feature, and empty when
+    ``bins`` is (columns, n) when FEATURE_MAJOR, (n, :func:`row_width`) when ROW_MAJOR, with zeros behind the last column, and empty when
     SPARSE, where row i holds ``entries[a:b]`` at the columns ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere
-    else. When FEATURE_MAJOR, neighbouring features of which no row has more than one off its ``zero_bin``, such as one-hot columns, may
+    else. Unless SPARSE, neighbouring features of which no row has more than one off its ``zero_bin``, such as one-hot columns, may
     share a column: see :func:`share_columns`.
     """
 
@@ -239,20 +240,15 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
     return Table(layout, n, bins, indptr, indices, entries, features, columns)
 
 
-def share_columns(table: Table) -> Table:
-    """The same table, in which runs of features that exclude each other share a column: less to read for one-hot columns.
-
-    Code 0 of a shared column is "all of them in their zero_bin"; each feature owns the codes of its other bins. What a histogram of the
-    column lacks, the zero_bin of each feature, is the rest of the node's sums, exactly.
-    """
-    if table.layout != FEATURE_MAJOR:
-        return table
-    bins, features = table.bins, table.features.copy()
+def _exclusive_runs(table: Table, n_least: int) -> list[list[int]]:
+    """The features in order, in runs of at least ``n_least`` that may share a column, the others by themselves."""
+    features = table.features
+    columns = table.bins if table.layout == FEATURE_MAJOR else table.bins.T
     fits = (features["n_bins"] <= MAX_SHARED_BINS) & ~features["missing"] & ~features["categorical"]
     runs: list[list[int]] = []
     n_codes, taken = 0, np.zeros(table.n_rows, np.bool_)
     for f in range(table.n_features):
-        off = bins[f] != features["zero_bin"][f] if fits[f] else None
+        off = columns[f] != features["zero_bin"][f] if fits[f] else None
         more = int(features["n_bins"][f]) - 1
         if off is not None and runs and n_codes and n_codes + more <= MAX_BINS and not (taken & off).any():
             runs[-1].append(f)
@@ -260,10 +256,25 @@ def share_columns(table: Table) -> Table:
         else:
             runs.append([f])
             n_codes, taken = (1 + more, off) if off is not None else (0, taken)
+    return [part for run in runs for part in ([run] if len(run) >= n_least else [[f] for f in run])]
+
+
+def share_columns(table: Table) -> Table:
+    """The same table, in which runs of features that exclude each other share a column: less to read for one-hot columns.
+
+    Code 0 of a shared column is "all of them in their zero_bin"; each feature owns the codes of its other bins. What a histogram of the
+    column lacks, the zero_bin of each feature, is the rest of the node's sums, exactly.
+    """
+    if table.layout == SPARSE:
+        return table
+    runs = _exclusive_runs(table, 2 if table.layout == FEATURE_MAJOR else MIN_SHARED_IN_ROW)
     if len(runs) == table.n_features:
         return table
+    by_row = table.layout == ROW_MAJOR
+    bins, features = table.bins.T if by_row else table.bins, table.features.copy()
     columns = np.zeros(len(runs) + 1, COLUMN)
-    shared = np.zeros((len(runs), table.n_rows), np.uint8)
+    kept = np.zeros((table.n_rows, row_width(len(runs))) if by_row else (len(runs), table.n_rows), np.uint8)
+    shared = kept.T if by_row else kept
     for c, run in enumerate(runs):
         columns["first"][c], columns["offset"][c + 1] = run[0], columns["offset"][c] + features["n_bins"][run[0]] + 1
         features["column"][run], features["offset"][run] = c, columns["offset"][c]
@@ -281,7 +292,7 @@ def share_columns(table: Table) -> Table:
         columns["offset"][c + 1] = columns["offset"][c] + code
     columns["first"][-1] = table.n_features
     features["offset"][-1], features["column"][-1] = columns["offset"][-1], len(runs)
-    return table._replace(bins=shared, features=features, columns=columns)
+    return table._replace(bins=kept, features=features, columns=columns)
 
 
 def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:

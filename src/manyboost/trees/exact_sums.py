@@ -132,7 +132,7 @@ def on_fine_grid(values: Floats, exponent: int) -> NDArray[np.int64]:
 
 def coarse_exponent(*arrays: Floats) -> int:
     """The e for which the largest absolute value, times 2**e, has at most 24 bits."""
-    largest = max((float(np.abs(array).max()) for array in arrays if array.size), default=0.0)
+    largest = max((float(max(array.max(), -array.min())) for array in arrays if array.size), default=0.0)
     return min(max(COARSE_BITS - math.frexp(largest)[1], -1000), 1000) if largest else 0
 
 

@@ -314,7 +314,7 @@ class Grower:
     def _workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
         """What one thread needs to compare splits: best, the sums left of it, sides, order, histogram.
 
-        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums.
+        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums, codes.
         """
         held = self._workspaces.get((part, size))
         if held is None:
@@ -327,11 +327,13 @@ class Grower:
                 self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
             )
             if self.limits.random:
-                p = self.table.bins.shape[1] if self.table.layout == ROW_MAJOR else self.table.n_features
+                p = max(self.table.bins.shape[1], self.table.n_features)
+                n_shared = np.count_nonzero(np.diff(self.table.columns["first"]) > 1)
                 to_draw = (
-                    self._array(f"ranges {part}", (4, p), np.uint8),
-                    self._array(f"block {part}", (2, p), np.int32),
+                    self._array(f"ranges {part}", (5, p), np.uint8),
+                    self._array(f"block {part}", (size + 1, p), np.int32),
                     self._array(f"sums {part}", (2, size, p), np.int64),
+                    self._array(f"codes {part}", (n_shared, 256, size), np.int64),
                 )
                 held = *to_draw, *held
             self._workspaces[part, size] = held
@@ -423,13 +425,13 @@ class Grower:
         """:func:`~manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out to the threads."""
         assert self.threads is not None
         spaces = [self._workspace(part, grid.size) for part in range(self.n_threads)]
-        draws, compare = [space[:3] for space in spaces], spaces[0][3:]
-        ranges, block, sums = draws[0]
+        draws, compare = [space[:4] for space in spaces], spaces[0][4:]
+        ranges, _, sums, _ = draws[0]
         best, lefts = compare[:2]
         more = steps.start_tree(grid, rule, limits, growth, whole)
         while more:
             if self._job_work(growth) < THREAD_WORK:
-                steps.evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, *compare)
+                steps.evaluate_at_random(table, grid, rule, limits, growth, *draws[0], *compare)
             else:
                 best["gain"], best["feature"] = 0.0, -1
                 for which in range(2):

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
-from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR
+from manyboost.trees.binning import FEATURE_MAJOR, SPARSE
 from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, label_range, node_weight, signed_loss
 
 MASK_WORDS = 4  # 256 categories
+ROWS_TO_LOOK_UP = 256  # from which on it pays to ask first where each code of a column goes
 SPLIT = [
     ("gain", np.float64),
     ("feature", np.int32),  # -1: none
@@ -78,19 +79,23 @@ class Growth(NamedTuple):
 
 
 @compiled_part
+def _bin_of_code(feature, code):
+    """The bin of a feature in a row that has this code in its column."""
+    if feature.start < 0:
+        return code
+    other = code - feature.start
+    if other < 0 or other >= feature.n_bins - 1:
+        return np.int64(feature.zero_bin)
+    return other + np.int64(other >= feature.zero_bin)
+
+
+@compiled_part
 def bin_of(table, i, f):
-    """The bin of row i in column f."""
-    if table.layout == FEATURE_MAJOR:
+    """The bin of row i in feature f."""
+    if table.layout != SPARSE:
         feature = table.features[f]
-        code = np.int64(table.bins[feature.column, i])
-        if feature.start < 0:
-            return code
-        other = code - feature.start
-        if other < 0 or other >= feature.n_bins - 1:
-            return np.int64(feature.zero_bin)
-        return other + np.int64(other >= feature.zero_bin)
-    if table.layout == ROW_MAJOR:
-        return np.int64(table.bins[i, f])
+        code = table.bins[feature.column, i] if table.layout == FEATURE_MAJOR else table.bins[i, feature.column]
+        return _bin_of_code(feature, np.int64(code))
     low, high = table.indptr[i], table.indptr[i + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -179,14 +184,14 @@ def look_through_best_pair(grid, rows, start, end, tie):
 
 
 @compiled_part
-def _part(column, last_left, rows, start, end, buffer):
+def _part(column, goes_right, rows, start, end, buffer):
     """:func:`_partition` by the codes of one column."""
     one = np.uint64(1)
     at = np.uint64(start)
     n_right = np.uint64(0)
     for r in range(start, end):
         i = rows[np.uint64(r)]
-        right = np.uint64(column[np.uint64(i)] > last_left)
+        right = np.uint64(goes_right[column[np.uint64(i)]])
         rows[at] = i  # both written, one kept: no branch to mispredict
         buffer[n_right] = i
         at += one - right
@@ -199,16 +204,20 @@ def _part(column, last_left, rows, start, end, buffer):
 @compiled_part
 def _partition(table, node, rows, buffer):
     """Move the rows that go left before those that go right, each in their order; where the right side starts."""
-    f = node.feature
-    feature = table.features[f]
-    if table.layout == FEATURE_MAJOR and node.bin >= 0 and not feature.missing and feature.start < 0:
-        return _part(table.bins[feature.column], np.uint8(min(node.bin, 255)), rows, node.start, node.end, buffer)
+    feature = table.features[node.feature]
     n_bins = feature.n_bins
+    if table.layout != SPARSE and node.end - node.start >= ROWS_TO_LOOK_UP:
+        goes_right = np.empty(256, np.uint8)
+        for code in range(256):
+            goes_right[code] = not goes_left(min(_bin_of_code(feature, code), n_bins), node, n_bins)
+        if table.layout == FEATURE_MAJOR:
+            return _part(table.bins[feature.column], goes_right, rows, node.start, node.end, buffer)
+        return _part(table.bins[:, feature.column], goes_right, rows, node.start, node.end, buffer)
     at = node.start
     n_right = 0
     for r in range(node.start, node.end):
         i = rows[r]
-        right = 1 - np.int64(goes_left(bin_of(table, i, f), node, n_bins))
+        right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, n_bins))
         rows[at] = i
         buffer[n_right] = i
         at += 1 - right

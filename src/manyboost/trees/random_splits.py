@@ -1,7 +1,8 @@
 """Splits at one random threshold per feature and node, as in extremely randomised trees; no histogram is needed.
 
-Rows are read whole, so the table is row-major. The inner loops run over features and touch plain arrays only: that is what lets the
-compiler use vector registers. They run over the whole width of the table, in which zeros behind the last feature fill the registers up.
+Rows are read whole, so the table is row-major. The inner loops run over columns and touch plain arrays only: that is what lets the
+compiler use vector registers. They run over the whole width of the table, in which zeros behind the last column fill the registers up.
+Of a column that several features share, the rows of each code are counted and summed, and each feature is told its part.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ from manyboost.trees.splitting import (
     used_bins,
 )
 
-LOW, HIGH, THRESHOLD, MISSING_BIN = range(4)
+LOW, HIGH, THRESHOLD, MISSING_BIN, COLUMN_THRESHOLD = range(5)  # the first three of features, the others of columns
 BELOW, MISSING = range(2)
 
 
@@ -40,7 +41,7 @@ def _least_and_greatest(bins, rows, start, end, low, high, missing_bin):
 def find_ranges(table, rows, start, end, ranges):
     """The least and the greatest bin of each feature over the rows, missing values aside."""
     low, high = ranges[LOW], ranges[HIGH]
-    n_features = table.features.size - 1
+    n_features, n_columns = table.features.size - 1, table.columns.size - 1
     for f in range(low.size):
         low[f] = 255
         high[f] = 0
@@ -61,9 +62,67 @@ def find_ranges(table, rows, start, end, ranges):
                 low[f] = min(low[f], zero)
                 high[f] = max(high[f], zero)
         return
-    for f in range(n_features):
-        ranges[MISSING_BIN, f] = table.features[f].n_bins
-    _least_and_greatest(table.bins, rows, start, end, low, high, ranges[MISSING_BIN])
+    for c in range(n_columns):
+        ranges[MISSING_BIN, c] = table.features[table.columns[c].first].n_bins
+    width = table.bins.shape[1]
+    _least_and_greatest(table.bins, rows, start, end, low[:width], high[:width], ranges[MISSING_BIN])
+    if n_columns < n_features:
+        _ranges_of_features(table, rows, start, end, low, high)
+
+
+@compiled_part
+def _shared_columns(table):
+    """The columns that several features share, and which of them each column is."""
+    n_columns = table.columns.size - 1
+    shared = np.empty(n_columns, np.uint64)
+    number = np.empty(n_columns, np.int64)
+    n = 0
+    for c in range(n_columns):
+        number[c] = n
+        if table.features[table.columns[c].first].start >= 0:
+            shared[n] = c
+            n += 1
+    return shared[:n], number
+
+
+@compiled_part
+def _find_codes(bins, rows, start, end, columns, found):
+    """Which codes the rows have in some of the columns."""
+    for r in range(start, end):
+        values = bins[np.uint64(rows[r])]
+        for c in range(columns.size):
+            found[np.uint64(c), values[columns[c]]] = 1
+
+
+@compiled_part
+def _ranges_of_features(table, rows, start, end, low, high):
+    """From ranges of columns to ranges of features; backwards, because no feature stands before its column."""
+    shared, number = _shared_columns(table)
+    found = np.zeros((shared.size, 256), np.uint8)
+    _find_codes(table.bins, rows, start, end, shared, found)
+    n_found = np.zeros(shared.size, np.int64)
+    for c in range(shared.size):
+        for code in range(256):
+            n_found[c] += found[c, code]
+    for f in range(table.features.size - 2, -1, -1):
+        feature = table.features[f]
+        if feature.start < 0:
+            low[f] = low[feature.column]
+            high[f] = high[feature.column]
+            continue
+        low[f] = 255
+        high[f] = 0
+        c = number[feature.column]
+        n_other = n_found[c]  # codes with which the feature is in its zero_bin
+        for other in range(feature.n_bins - 1):
+            if found[c, feature.start + other]:
+                b = np.uint8(other + np.int64(other >= feature.zero_bin))
+                low[f] = min(low[f], b)
+                high[f] = max(high[f], b)
+                n_other -= 1
+        if n_other > 0:
+            low[f] = min(low[f], np.uint8(feature.zero_bin))
+            high[f] = max(high[f], np.uint8(feature.zero_bin))
 
 
 @compiled_part
@@ -75,33 +134,58 @@ def draw_thresholds(table, limits, node, ranges):
             ranges[THRESHOLD, f] = table.features[f].n_bins - 1
         else:
             ranges[THRESHOLD, f] = low + np.int64(uniform(limits.seed, node, f) * (high - low))
+    for c in range(table.columns.size - 1):
+        ranges[COLUMN_THRESHOLD, c] = ranges[THRESHOLD, table.columns[c].first]
 
 
 @compiled_part
 def _pair_below(bins, rows, start, end, dense, threshold, first_block, second_block, first_sums, second_sums):
     """Sums of two statistics over the rows at or below each threshold; blocks of rows add up in 32 bits."""
-    n_features = threshold.size
+    width = threshold.size
     for begin in range(start, end, COARSE_BLOCK):
-        for f in range(n_features):
+        for f in range(width):
             first_block[f] = 0
             second_block[f] = 0
         for r in range(begin, min(begin + COARSE_BLOCK, end)):
             i = np.uint64(rows[r])
             values = bins[i]
             first, second = dense[i, 0], dense[i, 1]
-            for f in range(n_features):
+            for f in range(width):
                 below = -np.int32(values[f] <= threshold[f])
                 first_block[f] += first & below
                 second_block[f] += second & below
-        for f in range(n_features):
+        for f in range(width):
             first_sums[f] += first_block[f]
             second_sums[f] += second_block[f]
 
 
 @compiled_part
-def _one_below(values, threshold, value, sums):
-    for f in range(threshold.size):
-        sums[f] += value & -np.int64(values[f] <= threshold[f])
+def _all_below(bins, rows, start, end, dense, label, weight, counted, threshold, mask, block, below):
+    """The same of any statistics."""
+    n_dense, n_sums, width = dense.shape[1], below.shape[0], threshold.size
+    block[:n_sums] = 0
+    for begin in range(start, end, COARSE_BLOCK):
+        for r in range(begin, min(begin + COARSE_BLOCK, end)):
+            i = np.uint64(rows[r])
+            values = bins[i]
+            for f in range(width):
+                mask[f] = -np.int32(values[f] <= threshold[f])
+            for s in range(n_dense):
+                value, sums = dense[i, s], block[s]
+                for f in range(width):
+                    sums[f] += value & mask[f]
+            if label.size:
+                value, sums = weight[i], block[n_dense + label[i]]
+                for f in range(width):
+                    sums[f] += value & mask[f]
+            if counted:
+                sums = block[n_sums - 1]
+                for f in range(width):
+                    sums[f] -= mask[f]
+        for s in range(n_sums):
+            for f in range(width):
+                below[s, f] += block[s, f]
+                block[s, f] = 0
 
 
 @compiled_part
@@ -137,20 +221,90 @@ def _sparse_below(table, grid, rows, start, end, ranges, below, missing):
 
 
 @compiled_part
-def _sum_missing(bins, grid, rows, start, end, features, missing_bin, sums):
-    """Sums over the rows whose value is missing, for some of the features."""
+def _sum_missing(bins, grid, rows, start, end, features, columns, missing_bin, sums):
+    """Sums over the rows whose value is missing, for some of the features and their columns."""
     if features.size:
         for r in range(start, end):
             i = np.int64(rows[r])
             values = bins[i]
             for c in range(features.size):
-                f = features[c]
-                if values[f] == missing_bin[f]:
-                    _add_row(grid, i, sums, f)
+                if values[columns[c]] == missing_bin[columns[c]]:
+                    _add_row(grid, i, sums, features[c])
 
 
 @compiled_part
-def sum_below(table, grid, rows, start, end, ranges, block, sums):
+def _sum_codes(bins, grid, rows, start, end, columns, places, hist):
+    """Sums over the rows of each code of some of the columns, those of each from its place on: a row is read once for all."""
+    size, n_dense = grid.size, grid.n_dense
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        values, dense = bins[i], grid.dense[i]
+        for c in range(columns.size):
+            at = places[c] + np.uint64(size) * np.uint64(values[columns[c]])
+            sums = hist[at : at + np.uint64(size)]
+            for s in range(n_dense):
+                sums[s] += dense[s]
+            if grid.label.size:
+                sums[n_dense + grid.label[i]] += grid.weight[i]
+            if grid.counted:
+                sums[size - 1] += 1
+
+
+@compiled_part
+def _sum_codes_of_pair(bins, rows, start, end, dense, columns, places, hist):
+    """The same of two statistics, which is much the faster for knowing it."""
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        values = bins[i]
+        first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
+        for c in range(columns.size):
+            at = places[c] + np.uint64(2) * np.uint64(values[columns[c]])
+            hist[at] += first
+            hist[at + np.uint64(1)] += second
+
+
+@compiled_part
+def _sum_each_code(table, grid, rows, start, end, columns, places, hist):
+    """Either of the two."""
+    if grid.size == 2 and grid.n_dense == 2:
+        _sum_codes_of_pair(table.bins, rows, start, end, grid.dense, columns, places, hist)
+    else:
+        _sum_codes(table.bins, grid, rows, start, end, columns, places, hist)
+
+
+@compiled_part
+def _sums_of_features(table, grid, rows, start, end, threshold, below, codes):
+    """From sums of columns to sums of features, as :func:`_ranges_of_features`."""
+    shared, number = _shared_columns(table)
+    n_codes = 0
+    for c in shared:
+        n_codes = max(n_codes, table.columns[c + 1].offset - table.columns[c].offset)
+    codes[:, :n_codes] = 0
+    places = np.arange(shared.size).astype(np.uint64) * np.uint64(256 * grid.size)
+    _sum_each_code(table, grid, rows, start, end, shared, places, codes.reshape(-1))
+    total = np.zeros(grid.size, np.int64)
+    for code in range(n_codes):
+        for s in range(grid.size):
+            total[s] += codes[0, code, s]
+    for f in range(table.features.size - 2, -1, -1):
+        feature = table.features[f]
+        if feature.start < 0:
+            for s in range(grid.size):
+                below[s, f] = below[s, feature.column]
+            continue
+        of_column = codes[number[feature.column]]
+        with_zero = feature.zero_bin <= threshold[f]
+        for s in range(grid.size):
+            amount = total[s] if with_zero else np.int64(0)
+            for other in range(feature.n_bins - 1):  # with the zero_bin, all but those above the threshold
+                is_below = other + np.int64(other >= feature.zero_bin) <= threshold[f]
+                if is_below != with_zero:
+                    amount += of_column[feature.start + other, s] * (-1 if with_zero else 1)
+            below[s, f] = amount
+
+
+@compiled_part
+def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
     """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing."""
     below, missing = sums[BELOW], sums[MISSING]
     for s in range(grid.size):
@@ -160,61 +314,42 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums):
     if table.layout == SPARSE:
         _sparse_below(table, grid, rows, start, end, ranges, below, missing)
         return
-    threshold = ranges[THRESHOLD]
-    n_dense = grid.n_dense
-    if n_dense == 2:
+    width = table.bins.shape[1]
+    threshold = ranges[COLUMN_THRESHOLD, :width]
+    if grid.size == 2 and grid.n_dense == 2:
         _pair_below(table.bins, rows, start, end, grid.dense, threshold, block[0], block[1], below[0], below[1])
-    if n_dense != 2 or grid.label.size or grid.counted:
-        for r in range(start, end):
-            i = rows[r]
-            for s in range(n_dense if n_dense != 2 else 0):
-                _one_below(table.bins[i], threshold, np.int64(grid.dense[i, s]), below[s])
-            if grid.label.size:
-                _one_below(table.bins[i], threshold, np.int64(grid.weight[i]), below[n_dense + grid.label[i]])
-            if grid.counted:
-                _one_below(table.bins[i], threshold, np.int64(1), below[grid.size - 1])
+    else:
+        statistics = grid.dense, grid.label, grid.weight, grid.counted
+        _all_below(table.bins, rows, start, end, *statistics, threshold, block[grid.size, :width], block, below)
+    if table.columns.size < table.features.size:
+        _sums_of_features(table, grid, rows, start, end, ranges[THRESHOLD], below, codes)
     features = np.empty(table.features.size - 1, np.uint64)
+    columns = np.empty(features.size, np.uint64)
     n = 0
     for f in range(features.size):
         if table.features[f].missing and not table.features[f].categorical:
             features[n] = f
+            columns[n] = table.features[f].column
             n += 1
-    _sum_missing(table.bins, grid, rows, start, end, features[:n], ranges[MISSING_BIN], missing)
+    _sum_missing(table.bins, grid, rows, start, end, features[:n], columns[:n], ranges[MISSING_BIN], missing)
 
 
 @compiled_part
-def _by_category(table, grid, rows, start, end, f, hist):
-    """Sums of the statistics for each category of a feature."""
+def _sum_stored_categories(table, grid, rows, start, end, f, hist):
+    """Sums of the statistics for each category of a feature of a sparse table."""
     size = grid.size
     for r in range(start, end):
         i = rows[r]
         b = np.int64(table.features[f].zero_bin)
-        if table.layout == SPARSE:
-            for e in range(table.indptr[i], table.indptr[i + 1]):
-                if table.indices[e] == f:
-                    b = np.int64(table.entries[e])
-        else:
-            b = np.int64(table.bins[i, f])
+        for e in range(table.indptr[i], table.indptr[i + 1]):
+            if table.indices[e] == f:
+                b = np.int64(table.entries[e])
         for s in range(grid.n_dense):
             hist[b * size + s] += grid.dense[i, s]
         if grid.label.size:
             hist[b * size + grid.n_dense + grid.label[i]] += grid.weight[i]
         if grid.counted:
             hist[b * size + size - 1] += 1
-
-
-@compiled_part
-def _pairs_by_category(bins, rows, start, end, dense, features, places, hist):
-    """The same of two statistics for several features, those of f from ``places[f]`` on: a row is read once for all."""
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        values = bins[i]
-        first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
-        for c in range(features.size):
-            f = features[c]
-            at = np.uint64(places[f]) + np.uint64(2) * np.uint64(values[f])
-            hist[at] += first
-            hist[at + np.uint64(1)] += second
 
 
 @compiled_part
@@ -225,15 +360,18 @@ def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places)
     """
     size = grid.size
     n_features = table.features.size - 1
-    at_once = table.layout != SPARSE and size == 2 and grid.n_dense == 2
-    filled = np.empty(n_features - first, np.uint64)
-    n, f, used = 0, first, 0
+    at_once = table.layout != SPARSE
+    columns = np.empty(n_features - first, np.uint64)
+    starts = np.empty(columns.size, np.uint64)
+    n, f, used, filled = 0, first, 0, first
     while f < n_features and (n == 0 or at_once):
         feature = table.features[f]
         if feature.categorical and (feature.missing or ranges[LOW, f] < ranges[HIGH, f]):
             if used + (feature.n_bins + 1) * size > hist.size:
                 break
-            filled[n] = f
+            columns[n] = feature.column
+            starts[n] = used
+            filled = f
             places[f] = used
             used += (feature.n_bins + 1) * size
             n += 1
@@ -241,9 +379,9 @@ def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places)
     for s in range(used):
         hist[s] = 0
     if at_once:
-        _pairs_by_category(table.bins, rows, start, end, grid.dense, filled[:n], places, hist)
+        _sum_each_code(table, grid, rows, start, end, columns[:n], starts[:n], hist)
     elif n:
-        _by_category(table, grid, rows, start, end, np.int64(filled[0]), hist)
+        _sum_stored_categories(table, grid, rows, start, end, filled, hist)
     return f
 
 
@@ -350,7 +488,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist):
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist):
     """Draw and compare one split per feature for the job's nodes."""
     for which in range(2):
         best[which].gain = 0.0
@@ -360,16 +498,16 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, b
             start, end = growth.nodes[node].start, growth.nodes[node].end
             find_ranges(table, growth.rows, start, end, ranges)
             draw_thresholds(table, limits, node, ranges)
-            sum_below(table, grid, growth.rows, start, end, ranges, block, sums)
+            sum_below(table, grid, growth.rows, start, end, ranges, block, sums, codes)
             choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], sides, order, hist)
 
 
 @compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, hist, leaf):
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, codes, best, lefts, sides, order, hist, leaf):
     """The whole tree in one call."""
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist)
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(growth, leaf)

@@ -62,8 +62,8 @@ def draw_thresholds(table, limits, node, ranges):
 
 
 @compiled
-def sum_below(table, grid, rows, start, end, ranges, block, sums):
-    _sum_below(table, grid, rows, start, end, ranges, block, sums)
+def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
+    _sum_below(table, grid, rows, start, end, ranges, block, sums, codes)
 
 
 @compiled
@@ -72,8 +72,8 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
 
 
 @compiled
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist):
-    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, hist)
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist):
+    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist)
 
 
 @compiled
