@@ -328,12 +328,13 @@ class Grower:
             )
             if self.limits.random:
                 p = max(self.table.bins.shape[1], self.table.n_features)
-                n_shared = np.count_nonzero(np.diff(self.table.columns["first"]) > 1)
+                shared = np.diff(self.table.columns["first"]) > 1
+                n_codes = int(np.diff(self.table.columns["offset"])[shared].sum())
                 to_draw = (
                     self._array(f"ranges {part}", (5, p), np.uint8),
                     self._array(f"block {part}", (size + 1, p), np.int32),
                     self._array(f"sums {part}", (2, size, p), np.int64),
-                    self._array(f"codes {part}", (n_shared, 256, size), np.int64),
+                    self._array(f"codes {part}", n_codes * size, np.int64),
                 )
                 held = *to_draw, *held
             self._workspaces[part, size] = held

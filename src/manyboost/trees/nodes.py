@@ -158,7 +158,10 @@ def look_through_best_pair(grid, rows, start, end, tie):
         g[classes[i]] += weights[i]
         weight += weights[i]
     unit = tie * np.float64(weight)
-    most = np.float64(g.max())
+    up = 0
+    for k in range(K):
+        up = k if g[k] > g[up] else up
+    most = np.float64(g[up])
     up = 0
     while np.float64(g[up]) < most - unit:
         up += 1
@@ -171,7 +174,9 @@ def look_through_best_pair(grid, rows, start, end, tie):
         d = np.float64(g[up] - g[k])
         gains[k] = d * d / (np.float64(h[k]) if h[k] > 0 else 1.0)
     gains[up] = -np.inf
-    most = gains.max()
+    most = -np.inf
+    for k in range(K):
+        most = max(most, gains[k])
     down = 0
     while gains[down] < most - unit:
         down += 1

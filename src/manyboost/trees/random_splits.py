@@ -163,7 +163,9 @@ def _pair_below(bins, rows, start, end, dense, threshold, first_block, second_bl
 def _all_below(bins, rows, start, end, dense, label, weight, counted, threshold, mask, block, below):
     """The same of any statistics."""
     n_dense, n_sums, width = dense.shape[1], below.shape[0], threshold.size
-    block[:n_sums] = 0
+    for s in range(n_sums):
+        for f in range(width):
+            block[s, f] = 0
     for begin in range(start, end, COARSE_BLOCK):
         for r in range(begin, min(begin + COARSE_BLOCK, end)):
             i = np.uint64(rows[r])
@@ -275,31 +277,34 @@ def _sum_each_code(table, grid, rows, start, end, columns, places, hist):
 @compiled_part
 def _sums_of_features(table, grid, rows, start, end, threshold, below, codes):
     """From sums of columns to sums of features, as :func:`_ranges_of_features`."""
+    size = grid.size
     shared, number = _shared_columns(table)
-    n_codes = 0
-    for c in shared:
-        n_codes = max(n_codes, table.columns[c + 1].offset - table.columns[c].offset)
-    codes[:, :n_codes] = 0
-    places = np.arange(shared.size).astype(np.uint64) * np.uint64(256 * grid.size)
-    _sum_each_code(table, grid, rows, start, end, shared, places, codes.reshape(-1))
-    total = np.zeros(grid.size, np.int64)
-    for code in range(n_codes):
-        for s in range(grid.size):
-            total[s] += codes[0, code, s]
+    places = np.empty(shared.size + 1, np.uint64)
+    places[0] = 0
+    for c in range(shared.size):
+        n_codes = table.columns[shared[c] + 1].offset - table.columns[shared[c]].offset
+        places[c + 1] = places[c] + np.uint64(n_codes * size)
+    for s in range(places[shared.size]):
+        codes[s] = 0
+    _sum_each_code(table, grid, rows, start, end, shared, places, codes)
+    total = np.zeros(size, np.int64)
+    for at in range(0, places[1], size):  # any column has all rows
+        for s in range(size):
+            total[s] += codes[at + s]
     for f in range(table.features.size - 2, -1, -1):
         feature = table.features[f]
         if feature.start < 0:
-            for s in range(grid.size):
+            for s in range(size):
                 below[s, f] = below[s, feature.column]
             continue
-        of_column = codes[number[feature.column]]
+        at = places[number[feature.column]] + np.uint64(feature.start * size)
         with_zero = feature.zero_bin <= threshold[f]
-        for s in range(grid.size):
+        for s in range(size):
             amount = total[s] if with_zero else np.int64(0)
             for other in range(feature.n_bins - 1):  # with the zero_bin, all but those above the threshold
                 is_below = other + np.int64(other >= feature.zero_bin) <= threshold[f]
                 if is_below != with_zero:
-                    amount += of_column[feature.start + other, s] * (-1 if with_zero else 1)
+                    amount += codes[at + np.uint64(other * size + s)] * (-1 if with_zero else 1)
             below[s, f] = amount
 
 
