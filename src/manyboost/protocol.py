@@ -203,9 +203,9 @@ class Gain:
         leaf, label = np.divmod(np.flatnonzero(met), K)
         return sum_leaves(Statistics.of_rows(values), np.take(place, group), len(leaf)), leaf, label
 
-    def scale_at_classes(self, values: Floats, table: Floats, y: NDArray[np.intp]) -> Floats:
-        """``values * table[leaf, y]``: a table with an entry per leaf and class, read at each row's class."""
-        return scaled_at_classes(values, table, y, self.leaf)
+    def scale_at_classes(self, values: Floats, table: Floats, y: NDArray[np.intp], out: Floats | None = None) -> Floats:
+        """``values * table[leaf, y]``, in ``out`` if given: a table with an entry per leaf and class, read at each row's class."""
+        return scaled_at_classes(values, table, y, self.leaf, out)
 
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
         """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""

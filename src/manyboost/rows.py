@@ -273,11 +273,13 @@ class Decisions:
         return float(sum(self._wrong.tolist()))
 
 
-def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
+def scaled_at_classes(
+    values: Floats, factors: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32], out: Floats | None = None
+) -> Floats:
     """``values * factors[leaf, y]``: (n,)."""
     if factors.shape[1] <= int(y.max(initial=-1)):  # the kernel checks no bounds, and trees may come from a file
         raise ValueError(f"leaves of {factors.shape[1]} numbers do not fit {int(y.max()) + 1} classes.")
-    out = np.empty_like(values)
+    out = np.empty_like(values) if out is None else out
     _scaled_at_classes(values, factors, y, leaf, out)
     return out
 

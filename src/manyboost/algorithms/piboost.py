@@ -97,13 +97,13 @@ class PIBoostClassifier(BoostingClassifier):
             s, by_cost = int(S.sum()), self.learner_weights == "cost"
             cost = np.where(S, task.K - s, float(s)) if by_cost else np.ones(task.K)
             inside, weighted = sides_and_costs(W.values[j], S.astype(np.uint16), cost, task.y)
-            plain = Statistics.of_labels(inside, W.values[j], 2)
-            grown = Statistics.of_labels(inside, weighted, 2) if by_cost else plain
-            problems.append(Problem(grown, GINI_CRITERION, plain if by_cost else None, column=j, tag=S))
+            problems.append(Problem(Statistics.of_labels(inside, weighted, 2), GINI_CRITERION, column=j, tag=S))
         return problems
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, s, sums = task.K, int(problem.tag.sum()), leaves.sums
+        if self.learner_weights == "cost":
+            sums = sums / (s, K - s)  # the plain weights again
         f = np.where(leaves.label == 1, 1.0, -1.0)
         A2, A1 = sums.sum(axis=0)
         if A1 <= 0 or A2 <= 0:
@@ -126,7 +126,7 @@ class PIBoostClassifier(BoostingClassifier):
             margin = np.where(S, 1 / (s * (K - 1)), -1 / ((K - s) * (K - 1)))  # <c_l, y^S> / K, eq. (5)
             with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
                 factor = np.exp(-gain.vectors * margin)
-            values[j] = gain.scale_at_classes(W.values[j], factor, task.y)
+            gain.scale_at_classes(W.values[j], factor, task.y, out=values[j])
         return W.updated(values)
 
     def link(self, columns: Floats) -> Floats:
