@@ -3,6 +3,7 @@
     python benchmarks/race.py --data DIR                     every set, five folds; goes on where an earlier run ended
     python benchmarks/race.py --data DIR --folds 1 --most-cells 1000000
     python benchmarks/race.py --data DIR --aims letter,mnist,covertype    "best" on the literature's splits
+    python benchmarks/race.py --data DIR --memory            how much memory a fit takes, on the first fold (Linux)
     python benchmarks/race.py --report                       the tables alone, from what has been run
 
 Small sets come first. Every fit has one thread. Results are in benchmarks/results/race.csv, the tables in benchmarks/RACE.md.
@@ -11,8 +12,12 @@ Small sets come first. Every fit has one thread. Results are in benchmarks/resul
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,12 +36,12 @@ from sklearn.svm import SVC
 from manyboost import ManyBoostClassifier
 from manyboost.evaluation import KFold, compare_errors, load, run
 from manyboost.evaluation.contestants import Contestant, peers
-from manyboost.evaluation.datasets import available
+from manyboost.evaluation.datasets import DataSet, available
 from manyboost.plots import CriticalDifferenceDisplay
 
 HERE = Path(__file__).parent
 JOURNAL, PAGE, PICTURE = HERE / "results" / "race.csv", HERE / "RACE.md", HERE / "results" / "race.png"
-AIMS = HERE / "results" / "race_aims.csv"
+AIMS, MEMORY = HERE / "results" / "race_aims.csv", HERE / "results" / "race_memory.csv"
 OURS = [f"ManyBoost {quality}" for quality in ("fast", "balanced", "best")]
 # Of the larger sets, what takes too long: cells of the training table that are still allowed.
 MOST_CELLS = {"CatBoost": 3e5, "SVM (tuned)": 4e5, "MLP": 1e6, "ManyBoost best": 3e6}
@@ -63,15 +68,53 @@ def contestants() -> list[Contestant]:
     return [*ours, *peers(), *(Contestant.of(name, model) for name, model in others.items())]
 
 
-def race(folder: Path, n_folds: int, most_cells: float, names: list[str] | None, without: list[str]) -> None:
-    """Set by set, the smallest first, so that whatever is finished can be compared."""
+def heats(folder: Path, most_cells: float, names: list[str] | None, without: list[str]) -> Iterator[tuple[DataSet, list[Contestant]]]:
+    """Set by set, the smallest first, so that whatever is finished can be compared, and who runs on it."""
     in_folder = [name for name, source in available(folder)["from"].items() if source == "the folder"]
     for name in names or sorted(in_folder, key=lambda name: min(path.stat().st_size for path in folder.glob(f"{name}.*z"))):
         data = load(name, folder)
-        if data.X.size > most_cells:
-            continue
-        those = [one for one in contestants() if data.X.size <= MOST_CELLS.get(one.name, np.inf) and one.name not in without]
+        if data.X.size <= most_cells:
+            those = [one for one in contestants() if data.X.size <= MOST_CELLS.get(one.name, np.inf) and one.name not in without]
+            yield data, those
+
+
+def race(n_folds: int, folder: Path, most_cells: float, names: list[str] | None, without: list[str]) -> None:
+    for data, those in heats(folder, most_cells, names, without):
         run([data], those, KFold(5), JOURNAL, n_splits=n_folds, curves=False, verbose=1)
+
+
+def memory(folder: Path, most_cells: float, names: list[str] | None, without: list[str]) -> None:
+    """What a fit adds to the memory of a process at its peak; a process for each, kernels compiled before."""
+    for quality in ("fast", "balanced", "best"):
+        ManyBoostClassifier(quality=quality, n_estimators=2).fit(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3)
+    known = set(pd.read_csv(MEMORY)[["data_set", "algorithm"]].itertuples(index=False, name=None)) if MEMORY.exists() else set()
+    for data, those in heats(folder, most_cells, names, without):
+        split = KFold(5).splits(data, 0)[0]
+        X, y = data.X.iloc[split.train], np.unique(data.y[split.train], return_inverse=True)[1]
+        for one in those:
+            if (data.name, one.name) in known:
+                continue
+            here, there = multiprocessing.Pipe(duplex=False)
+            child = multiprocessing.get_context("fork").Process(target=_peak_of_fit, args=(one.make(data, 0), X, y, there))
+            child.start()
+            child.join()
+            peak = here.recv() if here.poll() else np.nan
+            row = pd.DataFrame([{"data_set": data.name, "algorithm": one.name, "train_cells": X.size, "peak_mib": round(peak, 1)}])
+            row.to_csv(MEMORY, mode="a", header=not MEMORY.exists(), index=False)
+
+
+def _peak_of_fit(model: Any, X: pd.DataFrame, y: np.ndarray, said: Any) -> None:
+    """MiB above what the process had before, by Linux's own count, which is started anew."""
+    warnings.simplefilter("ignore")
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _resident("VmRSS")
+    model.fit(X, y)
+    said.send((_resident("VmHWM") - before) / 1024)
+
+
+def _resident(what: str) -> int:
+    """KiB."""
+    return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(what))
 
 
 def aims(folder: Path, names: list[str]) -> None:
@@ -117,6 +160,10 @@ def tables(results: pd.DataFrame) -> str:
             lines += _ranks(table)
         else:
             lines += _ratios(table)
+    if MEMORY.exists():
+        table = pd.read_csv(MEMORY).pivot_table(index="data_set", columns="algorithm", values="peak_mib", sort=False)
+        lines += ["## Peak memory of a fit, MiB", "", "What the first fold's fit adds to a process.", "", _markdown(table, 1), ""]
+        lines += _ratios(table)
     return "\n".join(lines)
 
 
@@ -189,6 +236,7 @@ def main() -> None:
     parser.add_argument("--sets", help="names, with commas between them; otherwise all of the folder")
     parser.add_argument("--without", default="", help="names of contestants to leave out, with commas between them")
     parser.add_argument("--aims", help="names, with commas between them: fit the best quality on the splits of the literature instead")
+    parser.add_argument("--memory", action="store_true", help="measure memory instead")
     parser.add_argument("--report", action="store_true", help="write the tables only")
     arguments = parser.parse_args()
     folder = data_folder(arguments.data)
@@ -199,7 +247,8 @@ def main() -> None:
             aims(folder, arguments.aims.split(","))
         else:
             names = arguments.sets.split(",") if arguments.sets else None
-            race(folder, arguments.folds, arguments.most_cells, names, arguments.without.split(","))
+            choice = folder, arguments.most_cells, names, arguments.without.split(",")
+            memory(*choice) if arguments.memory else race(arguments.folds, *choice)
     results = pd.read_csv(JOURNAL)
     results = results[results["error"].notna()].drop_duplicates(["data_set", "algorithm", "split"], keep="last")
     results = comparable(results)

@@ -75,8 +75,8 @@ def test_what_is_held_out_tells_the_error_of_unseen_rows():
 
 def test_pilots_end_a_run_that_only_gets_worse():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 4))
-    y = np.where(rng.random(300) < 0.4, rng.integers(0, 3, 300), (X[:, 0] > 0).astype(int) + (X[:, 1] > 1))
+    X = rng.normal(size=(1000, 4))
+    y = np.where(rng.random(1000) < 0.4, rng.integers(0, 3, 1000), (X[:, 0] > 0).astype(int) + (X[:, 1] > 1))
     model = ManyBoostClassifier(quality="fast", random_state=0).fit(X, y)
     (run,) = model.models_
     assert run.n_estimators_ == len(run.history_["loss"]) < 100

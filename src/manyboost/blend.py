@@ -1,7 +1,7 @@
 """The classifier to start with: several boosted models as one, with nothing to choose but how long it may take.
 
     quality       what is fitted
-    "fast"        one run of AdaBoost.MH
+    "fast"        one run of AdaBoost.MH, and one pilot
     "balanced"    two runs of AdaBoost.MH and two of AdaBoost.MR, each with chances of its own
     "best"        longer ones, of trees that grow with the data, and REBEL with localized similarities where there are not too many rows
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
-from manyboost.blend_parts import STAGES_OF_SIMILARITIES, FittedPart, Part, TimeLeft, TrainingRows
+from manyboost.blend_parts import FittedPart, Part, TimeLeft, TrainingRows
+from manyboost.calibration import N_FOLDS, PilotPlan
 from manyboost.columns import TakesTables, feature_names, read_columns
 from manyboost.contributions import BlendExplanation, DecidedRow, one_row
 from manyboost.estimator import BoostingClassifier
@@ -49,6 +50,7 @@ from manyboost.row_keys import keys_of_numbers
 
 Floats = NDArray[np.float64]
 MOST_LEAVES = 2048
+STAGES_OF_TREES, STAGES_OF_SIMILARITIES = 4, 9  # lengths that pilots try, each half of the next: down to a dozen or two of rounds
 ROWS_FOR_SIMILARITIES = 30_000  # with more, comparing examples takes longer than all the trees
 
 
@@ -180,13 +182,15 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
             "max_leaf_nodes": self.max_leaf_nodes or _leaves(n_rows, grow=best),
             **shared,
         }
-        n_runs = self.n_runs or (1 if self.quality == "fast" else 2)
-        parts = [Part("AdaBoost.MH", ALGORITHMS["adaboost_mh"](**trees), n_runs)]
-        if self.quality != "fast":
-            parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs))
+        fast = self.quality == "fast"
+        n_runs = self.n_runs or (1 if fast else 2)
+        plan = PilotPlan(STAGES_OF_TREES, n_most=1 if fast else N_FOLDS)
+        parts = [Part("AdaBoost.MH", ALGORITHMS["adaboost_mh"](**trees), n_runs, plan)]
+        if not fast:
+            parts.append(Part("AdaBoost.MR", ALGORITHMS["adaboost_mr"](**trees), n_runs, plan))
         if self.similarities is True or (self.similarities == "auto" and best and n_rows <= ROWS_FOR_SIMILARITIES):
             model = ALGORITHMS["rebel"](estimator=LocalizedSimilarity(), **shared)
-            parts.append(Part("REBEL with localized similarities", model, 1, STAGES_OF_SIMILARITIES))
+            parts.append(Part("REBEL with localized similarities", model, 1, replace(plan, n_stages=STAGES_OF_SIMILARITIES)))
         return parts
 
     def _fit_parts(self, parts: list[Part], rows: TrainingRows, random: np.random.RandomState, time_left: TimeLeft) -> None:

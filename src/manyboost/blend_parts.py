@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from manyboost.calibration import Pilots
+from manyboost.calibration import PilotPlan, Pilots
 from manyboost.estimator import BoostingClassifier
 
 Floats = NDArray[np.float64]
-STAGES_OF_TREES, STAGES_OF_SIMILARITIES = 4, 9  # lengths that pilots try, each half of the next: down to a dozen or two of rounds
 PILOTS_SHARE = 0.4  # of the time of a run with pilots, what is the run's own
 
 
 @dataclass(frozen=True)
 class Part:
-    """A model of the blend that is fitted ``n_runs`` times, each time with chances of its own; its pilots try ``n_stages`` lengths."""
+    """A model of the blend that is fitted ``n_runs`` times, each time with chances of its own, the first after pilots."""
 
     name: str
     model: BoostingClassifier
     n_runs: int
-    n_stages: int = STAGES_OF_TREES
+    pilots: PilotPlan
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,8 @@ class TrainingRows:
     ) -> tuple[BoostingClassifier, Pilots | None]:
         seed = random.randint(np.iinfo(np.int32).max)
         model: BoostingClassifier = clone(part.model).set_params(random_state=seed, callbacks=time_left.callbacks(share), **parameters)
-        pilots_first = model.calibrate == "auto" and not time_left.limited  # with a limit, the run itself comes first
-        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, n_stages=part.n_stages, pilots_first=pilots_first)
+        plan = replace(part.pilots, first=model.calibrate == "auto" and not time_left.limited)  # with a limit, the run itself comes first
+        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, plan=plan)
         model.callbacks = None
         return model, pilots
 

@@ -32,6 +32,23 @@ PATIENCE = 2  # doublings of the length after the best one
 
 
 @dataclass(frozen=True)
+class PilotPlan:
+    """How pilots are made.
+
+    Attributes
+    ----------
+    n_stages : lengths after which their scores are looked at, each half of the next
+    n_most : pilots, on few rows; on many there are fewer
+    first : are they made before the run, to tell how long it should be? They are then no longer than it takes to see that they become no
+        better.
+    """
+
+    n_stages: int = 2
+    n_most: int = N_FOLDS
+    first: bool = False
+
+
+@dataclass(frozen=True)
 class Stage:
     """What held-out rows are told after some length of a run.
 
@@ -111,20 +128,19 @@ class Pilots:
 
 def run_pilots(
     algorithm: Algorithm, link: Callable[[Floats], Floats], task: Task, rows: Rows, work: Work, keys: NDArray[np.uint64],
-    n_stages: int = 2, give_up: bool = False,
+    plan: PilotPlan,
 ) -> Pilots | None:  # fmt: skip
     """Fits of half the length to four fifths of the rows; None when no row can be held out, or nothing is learnt.
 
-    ``keys`` tell the rows apart. Each of the ``n_stages`` lengths is half of the next. With ``give_up`` the pilots are no longer than it
-    takes to see that they become no better.
+    ``keys`` tell the rows apart.
     """
     settings = work.settings
     fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
     if not (fold == 0).any():
         return None
-    n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / _effective_rows(task, keys)), 1, N_FOLDS))
+    n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / _effective_rows(task, keys)), 1, plan.n_most))
     half = settings.n_estimators // 2
-    lengths = sorted({max(1, half >> shift) for shift in range(n_stages)})
+    lengths = sorted({max(1, half >> shift) for shift in range(plan.n_stages)})
     if half < SHORTEST or algorithm.revises:  # members that are revised say nothing of shorter fits
         lengths = [settings.n_estimators]
 
@@ -147,7 +163,7 @@ def run_pilots(
         small = bool(boosted.history["loss"]) and algorithm.enough(task.part(inside), boosted.history["loss"][-1]) is not None
         return outside, columns_at(boosted.ensemble, out_rows, lengths), boosted, small
 
-    first = pilot(0, lengths, give_up)
+    first = pilot(0, lengths, plan.first)
     gave_up = first[2].stop_reason.startswith("a callback")
     if gave_up:
         lengths = lengths[: lengths.index(first[2].ensemble.n_rounds) + 1]

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.boosting_parameters import BoostingParameters, full_docstring
-from manyboost.calibration import Pilots, columns_at, run_pilots
+from manyboost.calibration import PilotPlan, Pilots, columns_at, run_pilots
 from manyboost.callbacks import SUPPORTED, CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, TakesTables, feature_names, read_columns
 from manyboost.committee import Committee
@@ -138,11 +138,11 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, validation_set: tuple[Any, Any, Any] = (None, None, None),
-        keys: NDArray[np.uint64] | None = None, n_stages: int = 2, pilots_first: bool = False,
+        keys: NDArray[np.uint64] | None = None, plan: PilotPlan = PilotPlan(),  # noqa: B008 (it is frozen)
     ) -> Pilots | None:  # fmt: skip
         """Fit, and the pilots that gave the temperature. Models whose pilots are to hold out the same rows are given ``keys`` of these.
 
-        With ``pilots_first`` no more rounds are made than the pilots find to be of use.
+        Where pilots come first, no more rounds are made than they find to be of use.
         """
         self._check_choices(self.revises)
         going_on = self.warm_start and hasattr(self, "forest_")
@@ -164,7 +164,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         with Threads.of(self._n_threads()) as threads:
             return self._fit_rows(numeric, labels.y, labels.weight, validation_set, threads, going_on, Rounds(
                 self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
-            ), keys, n_stages, pilots_first)  # fmt: skip
+            ), keys, plan)  # fmt: skip
 
     def share_bins(self, X: Any, sample_weight: Any = None) -> BinnedTable | None:
         """The table read and binned once, for clones that are fitted to some of its rows each, as ``fit(table[rows], ...)``.
@@ -192,7 +192,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _fit_rows(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, validation_set: tuple[Any, Any, Any], threads: Threads,
-        going_on: bool, rounds: Rounds, keys: NDArray[np.uint64] | None, n_stages: int, pilots_first: bool,
+        going_on: bool, rounds: Rounds, keys: NDArray[np.uint64] | None, plan: PilotPlan,
     ) -> Pilots | None:  # fmt: skip
         settings, K = self._settings(self._seed), len(self.classes_)
         used = np.flatnonzero(labels >= 0)
@@ -214,7 +214,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
         keys = keys if validation is None else rows.keys  # rows are left that no pilot needs
         earlier = self._earlier() if going_on and not self.revises else None
-        pilots = run_pilots(self, self._linked, task, rows, work, keys, n_stages, give_up=True) if pilots_first else None
+        pilots = run_pilots(self, self._linked, task, rows, work, keys, plan) if plan.first else None
         if pilots is not None and pilots.best_length is not None:
             settings = replace(settings, n_estimators=pilots.best_length)
         if earlier is None or not self._ended_by_itself():
@@ -231,7 +231,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
                 )
             self._take_over(boosted, decoder, validation, settings)
         if self.calibrate == "auto":
-            pilots = self._calibrate(task, rows, work, validation, keys, n_stages, pilots)
+            pilots = self._calibrate(task, rows, work, validation, keys, plan, pilots)
         rounds.end(lambda: self._fitted_attributes(self.forest_, decoder, self.temperature_))
         return pilots
 
@@ -289,7 +289,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
     def _calibrate(
-        self, task: Task, rows: Rows, work: Work, validation: Validation | None, keys: NDArray[np.uint64], n_stages: int,
+        self, task: Task, rows: Rows, work: Work, validation: Validation | None, keys: NDArray[np.uint64], plan: PilotPlan,
         pilots: Pilots | None,
     ) -> Pilots | None:  # fmt: skip
         """Set the temperature: from the validation rows where there are some, else from pilot fits, which are returned."""
@@ -303,7 +303,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if self.stop_reason_.startswith("a callback"):  # no use in pilots that are longer than the model
             work = replace(work, settings=replace(work.settings, n_estimators=self.n_estimators_))
         if pilots is None:
-            pilots = run_pilots(self, self._linked, task, rows, work, keys, n_stages)
+            pilots = run_pilots(self, self._linked, task, rows, work, keys, plan)
         if pilots is not None:
             self.temperature_ = pilots.temperature_after(self.n_estimators_, work.settings.n_estimators)
         return pilots

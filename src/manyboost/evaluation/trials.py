@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 import manyboost
-from manyboost.algorithms import ALGORITHMS
+from manyboost.blend import ManyBoostClassifier
 from manyboost.estimator import BoostingClassifier
 from manyboost.evaluation.datasets import DataSet
 from manyboost.evaluation.protocols import Indices, Split
@@ -96,34 +96,45 @@ def _best(trial: Trial, labels: NDArray[Any], code: Indices) -> tuple[Any, float
 def compile_kernels(trials: Sequence[Trial], n_jobs: int) -> None:
     """Random thresholds and histograms have kernels of their own: compile each kind once, at the same time, not in every process."""
     needed = {needs for trial in trials for model in trial.candidates if (needs := _kernels_of(model))}
-    kinds = [sorted(one for one in needed if one[1] == splitter) for splitter in {splitter for _, splitter in needed}]
+    kinds = [[one for one in needed if one.value == value] for value in {one.value for one in needed}]
     Parallel(n_jobs=n_jobs)(delayed(_start_all)(kind) for kind in kinds)
 
 
-def _start_all(needed: Sequence[tuple[str, str]]) -> None:
-    for algorithm, splitter in needed:
-        _started(algorithm, splitter)
+class _Kernels(NamedTuple):
+    """A kind of model, and the parameter on which it depends what is compiled for it."""
+
+    kind: type
+    name: str
+    value: str
+
+
+def _start_all(needed: Sequence[_Kernels]) -> None:
+    for one in needed:
+        _started(one)
 
 
 def _start_kernels(model: Any) -> None:
     """Compile, or read from the cache, before the clock runs."""
     if needs := _kernels_of(model):
-        _started(*needs)
+        _started(needs)
 
 
-def _kernels_of(model: Any) -> tuple[str, str] | None:
-    """Algorithm and kind of split of a model of ours with our trees."""
+def _kernels_of(model: Any) -> _Kernels | None:
+    """Those of a model of ours with our trees."""
+    if isinstance(model, ManyBoostClassifier):
+        return _Kernels(type(model), "quality", model.quality)
     if isinstance(model, BoostingClassifier) and model.estimator is None:
-        return next(((name, model.splitter) for name, kind in ALGORITHMS.items() if kind is type(model)), None)
+        return _Kernels(type(model), "splitter", model.splitter)
     return None
 
 
 @cache
-def _started(algorithm: str, splitter: str) -> None:
+def _started(needed: _Kernels) -> None:
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    model = ALGORITHMS[algorithm](n_estimators=2, splitter=splitter, random_state=0).fit(X, y)
+    model = needed.kind(n_estimators=2, random_state=0, **{needed.name: needed.value}).fit(X, y)
     model.predict_proba(X)
-    list(model.staged_predict(X))
+    if hasattr(model, "staged_predict"):
+        list(model.staged_predict(X))
 
 
 def _log_loss(model: Any, labels: NDArray[Any], X: Any, y: NDArray[Any]) -> float:
