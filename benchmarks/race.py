@@ -37,6 +37,7 @@ from manyboost import ManyBoostClassifier
 from manyboost.evaluation import KFold, compare_errors, load, run
 from manyboost.evaluation.contestants import Contestant, peers
 from manyboost.evaluation.datasets import DataSet, available
+from manyboost.evaluation.runs import prepared
 from manyboost.plots import CriticalDifferenceDisplay
 
 HERE = Path(__file__).parent
@@ -88,14 +89,15 @@ def memory(folder: Path, most_cells: float, names: list[str] | None, without: li
     for quality in ("fast", "balanced", "best"):
         ManyBoostClassifier(quality=quality, n_estimators=2).fit(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3)
     known = set(pd.read_csv(MEMORY)[["data_set", "algorithm"]].itertuples(index=False, name=None)) if MEMORY.exists() else set()
-    for data, those in heats(folder, most_cells, names, without):
+    for given, those in heats(folder, most_cells, names, without):
+        data = prepared(given)
         split = KFold(5).splits(data, 0)[0]
         X, y = data.X.iloc[split.train], np.unique(data.y[split.train], return_inverse=True)[1]
         for one in those:
             if (data.name, one.name) in known:
                 continue
             here, there = multiprocessing.Pipe(duplex=False)
-            child = multiprocessing.get_context("fork").Process(target=_peak_of_fit, args=(one.make(data, 0), X, y, there))
+            child = multiprocessing.get_context("fork").Process(target=_peak_of_fit, args=(one.make(given, 0), X, y, there))
             child.start()
             child.join()
             peak = here.recv() if here.poll() else np.nan

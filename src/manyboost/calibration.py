@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.loop import Algorithm, Boosted, Work, boost
+from manyboost.loop import ASKED_TO_STOP, Algorithm, Boosted, Work, boost
 from manyboost.maths.links import best_temperature, careful_log_loss
 from manyboost.protocol import Floats, Task
 from manyboost.validation import folds_of_rows
@@ -164,7 +164,7 @@ def run_pilots(
         return outside, columns_at(boosted.ensemble, out_rows, lengths), boosted, small
 
     first = pilot(0, lengths, plan.first)
-    gave_up = first[2].stop_reason.startswith("a callback")
+    gave_up = first[2].stop_reason == ASKED_TO_STOP
     if gave_up:
         lengths = lengths[: lengths.index(first[2].ensemble.n_rounds) + 1]
     held, stages, boosted, small = zip(first, *(pilot(at, lengths, False) for at in range(1, n_pilots)), strict=True)

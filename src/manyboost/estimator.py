@@ -24,7 +24,7 @@ from manyboost.contributions import DecidedRow, TreeExplanation, one_row
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
 from manyboost.learners.similarity_explanation import Explanation
 from manyboost.learners.similarity_space import Space
-from manyboost.loop import Boosted, Work, best_round, boost
+from manyboost.loop import ASKED_TO_STOP, Boosted, Work, all_rounds_made, best_round, boost
 from manyboost.maths.links import best_temperature
 from manyboost.parameters import check_parameters
 from manyboost.preparation import BinnedTable, Preparation
@@ -267,7 +267,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _ended_by_itself(self) -> bool:
         """Did the earlier fit end for a reason that would have ended a longer one, too?"""
-        return not self.stop_reason_.startswith(("all ", "a callback"))
+        return self.stop_reason_ not in (ASKED_TO_STOP, all_rounds_made(len(self.history_["loss"])))
 
     def _fitted_attributes(self, ensemble: Ensemble, decoder: Floats | None, temperature: float) -> dict[str, Any]:
         return {"forest_": ensemble, "n_estimators_": ensemble.n_rounds, "_decoder": decoder, "temperature_": temperature}
@@ -300,7 +300,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             columns = columns_at(self.forest_, validation.rows, [self.n_estimators_])[-1]
             self.temperature_ = best_temperature(lambda factor: self._linked(columns * factor), validation.y, validation.weight)
             return None
-        if self.stop_reason_.startswith("a callback"):  # no use in pilots that are longer than the model
+        if self.stop_reason_ == ASKED_TO_STOP:  # no use in pilots that are longer than the model
             work = replace(work, settings=replace(work.settings, n_estimators=self.n_estimators_))
         if pilots is None:
             pilots = run_pilots(self, self._linked, task, rows, work, keys, plan)

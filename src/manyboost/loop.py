@@ -71,10 +71,16 @@ class Boosted:
 
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "n_made", "unsolved", "seconds")
 UNIT = 2.0**-40  # of what a leaf adds
+ASKED_TO_STOP = "a callback asked to stop"
 NO_SPLIT = (
     "no split is of use: the columns are constant or tell nothing of y, or limits such as min_samples_leaf forbid it; "
     "the model is the classes' shares"
 )
+
+
+def all_rounds_made(n_rounds: int) -> str:
+    """Why a fit ended that made as many rounds as it was asked for."""
+    return f"all {n_rounds} rounds were made"
 
 
 def boost(
@@ -161,7 +167,7 @@ def boost(
         if out.stop_reason:
             break
     else:
-        out.stop_reason = f"all {settings.n_estimators} rounds were made"
+        out.stop_reason = all_rounds_made(settings.n_estimators)
     if not any_split:
         return Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY}, NO_SPLIT)
     out.ensemble = rows.extended(out.ensemble, grown_at_best or grown)
@@ -321,7 +327,7 @@ def _stop_reason(
         if answer.stop:
             return answer.stop
     if asked:
-        return "a callback asked to stop"
+        return ASKED_TO_STOP
     if not np.isfinite(loss):
         return "the loss is no longer finite"
     if reason := algorithm.enough(task, loss):

@@ -114,7 +114,7 @@ def _trials(
     curves: bool,
 ) -> Iterator[Trial]:
     for given in data_sets:
-        data = _prepared(given)
+        data = prepared(given)
         rows = hashlib.sha256(pd.util.hash_pandas_object(data.X, index=False).to_numpy().tobytes())
         rows.update("\n".join(map(str, data.y)).encode())
         splits = protocol.splits(data, seed)
@@ -131,7 +131,7 @@ def _trials(
                 yield Trial(data, contestant.name, candidates, split, seed, settings, curves)
 
 
-def _prepared(data: DataSet) -> DataSet:
+def prepared(data: DataSet) -> DataSet:
     """Categories as such, with all their values known, and columns named by their number, as some libraries refuse some names."""
     X = data.X.copy()
     X.columns = [f"x{at}" for at in range(X.shape[1])]

@@ -23,6 +23,7 @@ from manyboost.blend import ManyBoostClassifier
 from manyboost.estimator import BoostingClassifier
 from manyboost.evaluation.datasets import DataSet
 from manyboost.evaluation.protocols import Indices, Split
+from manyboost.loop import ASKED_TO_STOP
 
 MOST_POINTS = 60  # of a learning curve
 LEAST_PROBABILITY = 1e-15
@@ -67,7 +68,7 @@ def tested(trial: Trial) -> dict[str, Any]:
                 record["curve"] = _curve(model, labels, X.iloc[split.test], y[split.test])
             record["error"] = f"{np.mean(said != y[split.test]):.8g}"
             said_aside = {f"{one.category.__name__}: {_first_line(one.message)}" for one in warned}
-            if getattr(model, "stop_reason_", "").startswith("a callback"):
+            if getattr(model, "stop_reason_", "") == ASKED_TO_STOP:
                 said_aside.add(f"ended by the time limit after {model.n_estimators_} of {model.n_estimators} rounds")
             record["message"] = "; ".join(sorted(said_aside))
         except Exception as error:  # whatever a library raises: the others go on, and the journal says why this one did not
