@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled
-from manyboost.trees import nodes, random_splits
+from manyboost.trees import nodes, random_splits, random_thresholds
 from manyboost.trees.criteria import Rule, node_weight
 from manyboost.trees.nodes import Grid
 
@@ -23,9 +23,9 @@ _start_tree, _split_next, _settle, _close_tree, _sum_rows = (
     nodes.sum_rows,
 )
 _find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (
-    random_splits.find_ranges,
-    random_splits.draw_thresholds,
-    random_splits.sum_below,
+    random_thresholds.find_ranges,
+    random_thresholds.draw_thresholds,
+    random_thresholds.sum_below,
     random_splits.choose,
     random_splits.evaluate_at_random,
 )

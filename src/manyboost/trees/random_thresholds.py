@@ -1,0 +1,329 @@
+"""One random threshold for each feature of a node, and the sums of the rows at or below it.
+
+Rows are read whole, so the table is row-major. The inner loops run over columns and touch plain arrays only: that is what lets the
+compiler use vector registers. They run over the whole width of the table, in which zeros behind the last column fill the registers up.
+Of a column that several features share, the rows of each code are summed, and each feature is told its part.
+"""
+
+import numpy as np
+
+from manyboost.compiled import compiled_part
+from manyboost.trees.binning import SPARSE
+from manyboost.trees.exact_sums import COARSE_BLOCK
+from manyboost.trees.random_numbers import uniform
+
+LOW, HIGH, THRESHOLD, MISSING_BIN, COLUMN_THRESHOLD = range(5)  # the first three of features, the others of columns
+BELOW, MISSING = range(2)
+
+
+@compiled_part
+def _least_and_greatest(bins, rows, start, end, low, high, missing_bin):
+    """A missing value has the highest bin of all: it is never the least, and is not taken for the greatest."""
+    for r in range(start, end):
+        values = bins[np.uint64(rows[r])]
+        for f in range(low.size):
+            b = values[f]
+            low[f] = min(low[f], b)
+            high[f] = max(high[f], np.uint8(0) if b == missing_bin[f] else b)
+
+
+@compiled_part
+def find_ranges(table, rows, start, end, ranges):
+    """The least and the greatest bin of each feature over the rows, missing values aside."""
+    low, high = ranges[LOW], ranges[HIGH]
+    n_features, n_columns = table.features.size - 1, table.columns.size - 1
+    for f in range(low.size):
+        low[f] = 255
+        high[f] = 0
+    if table.layout == SPARSE:
+        stored = np.zeros(n_features, np.int64)
+        for r in range(start, end):
+            i = rows[r]
+            for e in range(table.indptr[i], table.indptr[i + 1]):
+                f = table.indices[e]
+                b = table.entries[e]
+                stored[f] += 1
+                if b < table.features[f].n_bins:
+                    low[f] = min(low[f], b)
+                    high[f] = max(high[f], b)
+        for f in range(n_features):
+            if stored[f] < end - start:
+                zero = np.uint8(table.features[f].zero_bin)
+                low[f] = min(low[f], zero)
+                high[f] = max(high[f], zero)
+        return
+    for c in range(n_columns):
+        ranges[MISSING_BIN, c] = table.features[table.columns[c].first].n_bins
+    width = table.bins.shape[1]
+    _least_and_greatest(table.bins, rows, start, end, low[:width], high[:width], ranges[MISSING_BIN])
+    if n_columns < n_features:
+        _ranges_of_features(table, rows, start, end, low, high)
+
+
+@compiled_part
+def _shared_columns(table):
+    """The columns that several features share, and which of them each column is."""
+    n_columns = table.columns.size - 1
+    shared = np.empty(n_columns, np.uint64)
+    number = np.empty(n_columns, np.int64)
+    n = 0
+    for c in range(n_columns):
+        number[c] = n
+        if table.features[table.columns[c].first].start >= 0:
+            shared[n] = c
+            n += 1
+    return shared[:n], number
+
+
+@compiled_part
+def _find_codes(bins, rows, start, end, columns, found):
+    """Which codes the rows have in some of the columns."""
+    for r in range(start, end):
+        values = bins[np.uint64(rows[r])]
+        for c in range(columns.size):
+            found[np.uint64(c), values[columns[c]]] = 1
+
+
+@compiled_part
+def _ranges_of_features(table, rows, start, end, low, high):
+    """From ranges of columns to ranges of features; backwards, because no feature stands before its column."""
+    shared, number = _shared_columns(table)
+    found = np.zeros((shared.size, 256), np.uint8)
+    _find_codes(table.bins, rows, start, end, shared, found)
+    n_found = np.zeros(shared.size, np.int64)
+    for c in range(shared.size):
+        for code in range(256):
+            n_found[c] += found[c, code]
+    for f in range(table.features.size - 2, -1, -1):
+        feature = table.features[f]
+        if feature.start < 0:
+            low[f] = low[feature.column]
+            high[f] = high[feature.column]
+            continue
+        low[f] = 255
+        high[f] = 0
+        c = number[feature.column]
+        n_other = n_found[c]  # codes with which the feature is in its zero_bin
+        for other in range(feature.n_bins - 1):
+            if found[c, feature.start + other]:
+                b = np.uint8(other + np.int64(other >= feature.zero_bin))
+                low[f] = min(low[f], b)
+                high[f] = max(high[f], b)
+                n_other -= 1
+        if n_other > 0:
+            low[f] = min(low[f], np.uint8(feature.zero_bin))
+            high[f] = max(high[f], np.uint8(feature.zero_bin))
+
+
+@compiled_part
+def draw_thresholds(table, limits, node, ranges):
+    """One threshold for each feature, uniform over the bins between the least and the greatest."""
+    for f in range(table.features.size - 1):
+        low, high = np.int64(ranges[LOW, f]), np.int64(ranges[HIGH, f])
+        if low >= high:  # one value: only its being known can part the rows
+            ranges[THRESHOLD, f] = table.features[f].n_bins - 1
+        else:
+            ranges[THRESHOLD, f] = low + np.int64(uniform(limits.seed, node, f) * (high - low))
+    for c in range(table.columns.size - 1):
+        ranges[COLUMN_THRESHOLD, c] = ranges[THRESHOLD, table.columns[c].first]
+
+
+@compiled_part
+def _pair_below(bins, rows, start, end, dense, threshold, first_block, second_block, first_sums, second_sums):
+    """Sums of two statistics over the rows at or below each threshold; blocks of rows add up in 32 bits."""
+    width = threshold.size
+    for begin in range(start, end, COARSE_BLOCK):
+        for f in range(width):
+            first_block[f] = 0
+            second_block[f] = 0
+        for r in range(begin, min(begin + COARSE_BLOCK, end)):
+            i = np.uint64(rows[r])
+            values = bins[i]
+            first, second = dense[i, 0], dense[i, 1]
+            for f in range(width):
+                below = -np.int32(values[f] <= threshold[f])
+                first_block[f] += first & below
+                second_block[f] += second & below
+        for f in range(width):
+            first_sums[f] += first_block[f]
+            second_sums[f] += second_block[f]
+
+
+@compiled_part
+def _all_below(bins, rows, start, end, dense, label, weight, counted, threshold, mask, block, below):
+    """The same of any statistics."""
+    n_dense, n_sums, width = dense.shape[1], below.shape[0], threshold.size
+    for s in range(n_sums):
+        for f in range(width):
+            block[s, f] = 0
+    for begin in range(start, end, COARSE_BLOCK):
+        for r in range(begin, min(begin + COARSE_BLOCK, end)):
+            i = np.uint64(rows[r])
+            values = bins[i]
+            for f in range(width):
+                mask[f] = -np.int32(values[f] <= threshold[f])
+            for s in range(n_dense):
+                value, sums = dense[i, s], block[s]
+                for f in range(width):
+                    sums[f] += value & mask[f]
+            if label.size:
+                value, sums = weight[i], block[n_dense + label[i]]
+                for f in range(width):
+                    sums[f] += value & mask[f]
+            if counted:
+                sums = block[n_sums - 1]
+                for f in range(width):
+                    sums[f] -= mask[f]
+        for s in range(n_sums):
+            for f in range(width):
+                below[s, f] += block[s, f]
+                block[s, f] = 0
+
+
+@compiled_part
+def _add_row(grid, i, sums, f):
+    for s in range(grid.n_dense):
+        sums[s, f] += grid.dense[i, s]
+    if grid.label.size:
+        sums[grid.n_dense + grid.label[i], f] += grid.weight[i]
+    if grid.counted:
+        sums[grid.size - 1, f] += 1
+
+
+@compiled_part
+def _sparse_below(table, grid, rows, start, end, ranges, below, missing):
+    """The same from stored entries; the rows whose zero is not stored are the rest of the node."""
+    stored = np.zeros(below.shape, np.int64)
+    total = np.zeros((grid.size, 1), np.int64)
+    for r in range(start, end):
+        i = rows[r]
+        _add_row(grid, i, total, 0)
+        for e in range(table.indptr[i], table.indptr[i + 1]):
+            f = table.indices[e]
+            b = table.entries[e]
+            _add_row(grid, i, stored, f)
+            if b <= ranges[THRESHOLD, f]:
+                _add_row(grid, i, below, f)
+            elif b == table.features[f].n_bins:
+                _add_row(grid, i, missing, f)
+    for f in range(below.shape[1]):
+        if table.features[f].zero_bin <= ranges[THRESHOLD, f]:
+            for s in range(grid.size):
+                below[s, f] += total[s, 0] - stored[s, f]
+
+
+@compiled_part
+def _sum_missing(bins, grid, rows, start, end, features, columns, missing_bin, sums):
+    """Sums over the rows whose value is missing, for some of the features and their columns."""
+    if features.size:
+        for r in range(start, end):
+            i = np.int64(rows[r])
+            values = bins[i]
+            for c in range(features.size):
+                if values[columns[c]] == missing_bin[columns[c]]:
+                    _add_row(grid, i, sums, features[c])
+
+
+@compiled_part
+def _sum_all_by_code(bins, grid, rows, start, end, columns, places, hist):
+    """:func:`sum_codes` of any statistics."""
+    size, n_dense = grid.size, grid.n_dense
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        values, dense = bins[i], grid.dense[i]
+        for c in range(columns.size):
+            at = places[c] + np.uint64(size) * np.uint64(values[columns[c]])
+            sums = hist[at : at + np.uint64(size)]
+            for s in range(n_dense):
+                sums[s] += dense[s]
+            if grid.label.size:
+                sums[n_dense + grid.label[i]] += grid.weight[i]
+            if grid.counted:
+                sums[size - 1] += 1
+
+
+@compiled_part
+def _sum_pair_by_code(bins, rows, start, end, dense, columns, places, hist):
+    """:func:`sum_codes` of two statistics, which is much the faster for knowing it."""
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        values = bins[i]
+        first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
+        for c in range(columns.size):
+            at = places[c] + np.uint64(2) * np.uint64(values[columns[c]])
+            hist[at] += first
+            hist[at + np.uint64(1)] += second
+
+
+@compiled_part
+def sum_codes(table, grid, rows, start, end, columns, places, hist):
+    """Sums over the rows of each code of some of the columns, those of each from its place on: a row is read once for all."""
+    if grid.size == 2 and grid.n_dense == 2:
+        _sum_pair_by_code(table.bins, rows, start, end, grid.dense, columns, places, hist)
+    else:
+        _sum_all_by_code(table.bins, grid, rows, start, end, columns, places, hist)
+
+
+@compiled_part
+def _sums_of_features(table, grid, rows, start, end, threshold, below, codes):
+    """From sums of columns to sums of features, as :func:`_ranges_of_features`."""
+    size = grid.size
+    shared, number = _shared_columns(table)
+    places = np.empty(shared.size + 1, np.uint64)
+    places[0] = 0
+    for c in range(shared.size):
+        n_codes = table.columns[shared[c] + 1].offset - table.columns[shared[c]].offset
+        places[c + 1] = places[c] + np.uint64(n_codes * size)
+    for s in range(places[shared.size]):
+        codes[s] = 0
+    sum_codes(table, grid, rows, start, end, shared, places, codes)
+    total = np.zeros(size, np.int64)
+    for at in range(0, places[1], size):  # any column has all rows
+        for s in range(size):
+            total[s] += codes[at + s]
+    for f in range(table.features.size - 2, -1, -1):
+        feature = table.features[f]
+        if feature.start < 0:
+            for s in range(size):
+                below[s, f] = below[s, feature.column]
+            continue
+        at = places[number[feature.column]] + np.uint64(feature.start * size)
+        with_zero = feature.zero_bin <= threshold[f]
+        for s in range(size):
+            amount = total[s] if with_zero else np.int64(0)
+            for other in range(feature.n_bins - 1):  # with the zero_bin, all but those above the threshold
+                is_below = other + np.int64(other >= feature.zero_bin) <= threshold[f]
+                if is_below != with_zero:
+                    amount += codes[at + np.uint64(other * size + s)] * (-1 if with_zero else 1)
+            below[s, f] = amount
+
+
+@compiled_part
+def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
+    """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing."""
+    below, missing = sums[BELOW], sums[MISSING]
+    for s in range(grid.size):
+        for f in range(ranges.shape[1]):
+            below[s, f] = 0
+            missing[s, f] = 0
+    if table.layout == SPARSE:
+        _sparse_below(table, grid, rows, start, end, ranges, below, missing)
+        return
+    width = table.bins.shape[1]
+    threshold = ranges[COLUMN_THRESHOLD, :width]
+    if grid.size == 2 and grid.n_dense == 2:
+        _pair_below(table.bins, rows, start, end, grid.dense, threshold, block[0], block[1], below[0], below[1])
+    else:
+        statistics = grid.dense, grid.label, grid.weight, grid.counted
+        _all_below(table.bins, rows, start, end, *statistics, threshold, block[grid.size, :width], block, below)
+    if table.columns.size < table.features.size:
+        _sums_of_features(table, grid, rows, start, end, ranges[THRESHOLD], below, codes)
+    features = np.empty(table.features.size - 1, np.uint64)
+    columns = np.empty(features.size, np.uint64)
+    n = 0
+    for f in range(features.size):
+        if table.features[f].missing and not table.features[f].categorical:
+            features[n] = f
+            columns[n] = table.features[f].column
+            n += 1
+    _sum_missing(table.bins, grid, rows, start, end, features[:n], columns[:n], ranges[MISSING_BIN], missing)
