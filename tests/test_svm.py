@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import manyboost
 from manyboost import LinearMulticlassSVC, MulticlassSVC
-from manyboost.svm import kernel_dual
+from manyboost.svm import kernel_dual, open_pairs
 from manyboost.svm.kernel_rows import KernelRows
 from manyboost.svm.row_problem import solve_row
 
@@ -239,6 +239,29 @@ def test_kernel_machine_solves_its_problem(cache_size, C, monkeypatch):
     assert_allclose([model.objective_, model.dual_objective_], [upper, lower], rtol=1e-5)
     assert -1e-6 < (upper - lower) / upper < 1e-4
     assert model.n_support_.sum() == len(model.support_) < 600
+
+
+def test_conjugate_gradients_find_what_sweeps_find(monkeypatch):
+    X, y = data("digits")
+    X, y = X[:300], y[:300]
+    model = MulticlassSVC(C=100.0, gamma=0.0005, tol=1e-7, calibrate=False)
+    searches, search = [], open_pairs.OpenPairs._search
+
+    def counted(pairs):
+        searches.append(search(pairs))
+        return searches[-1]
+
+    monkeypatch.setattr(open_pairs.OpenPairs, "_search", counted)
+    for name in ("EFFORT", "MOST_EFFORT"):
+        monkeypatch.setattr(open_pairs, name, 10**5)
+    sweeps = clone(model).fit(X, y)
+    assert not searches
+    monkeypatch.setattr(open_pairs, "EFFORT", 2)
+    both = clone(model).fit(X, y)
+    assert sum(gain > 0 for gain in searches) > 5
+    assert_allclose(both.objective_, sweeps.objective_, rtol=2e-7)
+    assert_allclose(both.decision_function(X), sweeps.decision_function(X), atol=1e-2)
+    assert_allclose(both.dual_coef_.sum(axis=1), 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid"])

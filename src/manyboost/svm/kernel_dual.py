@@ -5,7 +5,7 @@
 | outputs O_ik = sum_j alpha_jk K(x_i, x_j) | ``outputs`` (n, K) |
 | G_ik = O_ik + 1 - [k = y_i] | computed where it is needed; for the open pairs of a block, ``G`` |
 | violation of a row, as in :mod:`manyboost.svm.linear_dual` | ``violation`` |
-| the row of the largest violation is solved next | the support and the rows next to it are a block, solved by sweeps |
+| the row of the largest violation is solved next | the support and the rows next to it are a block, for :mod:`manyboost.svm.open_pairs` |
 
 A class of a row is open if its variable may have to move: it is below its bound, or G is not far below the smallest G that must equal the
 largest at the optimum. Of K classes few are, so a block is a list of open pairs of row and class, class by class, and for each class it
@@ -32,15 +32,12 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.svm.kernel_rows import CHUNK, MEGABYTE, Block, KernelRows, gather
-from manyboost.svm.linear_dual import NO_STEP
-from manyboost.svm.row_problem import solve_row
+from manyboost.svm.open_pairs import OpenPairs
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 FIRST = 500  # rows of the first block
 GROWTH = 0.75  # how many rows may join a block, as a share of the support
-SWEEPS = 10_000  # over a block, at most
-GATE = 0.5  # rows with less than this share of the largest violation of a sweep wait
 INSIDE = 0.1  # a block is solved until its gap is this share of the one it came with
 NEAR = 0.1  # a class whose G is farther from moving is closed, and one farther than the largest violation
 FAR = 3.0  # times the largest violation: a row farther from moving is left out
@@ -88,60 +85,6 @@ def find_open(outputs, alpha, y, bounds, rows, slack, is_open):
         for k in range(outputs.shape[1]):
             g = outputs[i, k] + (0.0 if k == y[i] else 1.0)
             is_open[r, k] = alpha[i, k] < (bounds[i] if k == y[i] else 0.0) or g >= (lowest + highest) / 2 - slack
-
-
-@compiled
-def ascend_block(kernels, kernel_starts, class_of, class_starts, pairs, row_starts, own, bounds, diagonal, G, alpha, target, sweeps):
-    """Sweep over the rows of a block until their gap is at most ``target``; G and alpha of the open pairs are changed.
-
-    Pairs are numbered class by class, those of row i are ``pairs[row_starts[i]:row_starts[i + 1]]``, and ``own[i]`` is the one of its own
-    class, -1 if that is closed at its bound. ``kernels`` are the squares of all classes, one after the other.
-    """
-    n_most = 0
-    for i in range(bounds.size):
-        n_most = max(n_most, row_starts[i + 1] - row_starts[i])
-    B, new = np.empty(n_most), np.empty(n_most)
-    gate = np.inf  # at first, and when all seems to be solved, nothing moves, so that the gap is that of one state
-    for _ in range(sweeps):
-        worst, gap = 0.0, 0.0
-        for i in range(bounds.size):
-            first, count = row_starts[i], row_starts[i + 1] - row_starts[i]
-            highest, lowest, place = -np.inf, np.inf, -1
-            for m in range(count):
-                q = pairs[first + m]
-                g, a = G[q], alpha[q]
-                highest = max(highest, g)
-                gap += a * g
-                if q == own[i]:
-                    place = m
-                    gap -= bounds[i] * g
-                    if a < bounds[i]:
-                        lowest = min(lowest, g)
-                elif a < 0.0:
-                    lowest = min(lowest, g)
-            gap += bounds[i] * highest
-            worst = max(worst, highest - lowest)
-            if highest - lowest <= gate:
-                continue
-            A = diagonal[i]
-            for m in range(count):
-                B[m] = G[pairs[first + m]] - A * alpha[pairs[first + m]]
-            solve_row(A, B, place, bounds[i], count, new)
-            for m in range(count):
-                q = pairs[first + m]
-                step = new[m] - alpha[q]
-                if step != 0.0:
-                    alpha[q] = new[m]
-                    k = class_of[q]
-                    start, n_k = class_starts[k], class_starts[k + 1] - class_starts[k]
-                    begin = kernel_starts[k] + (q - start) * n_k
-                    values, into = kernels[begin : begin + n_k], G[start : start + n_k]
-                    for j in range(n_k):
-                        into[j] += step * values[j]
-        solved = gap <= target or worst <= NO_STEP
-        if solved and gate == np.inf:
-            break
-        gate = np.inf if solved else GATE * worst
 
 
 @dataclass(frozen=True)
@@ -283,10 +226,11 @@ class _Block:
         own = number[np.arange(len(rows)), y]
         others = (np.arange(problem.K) != y[:, None]).T[by_class]
         G, variables = outputs.T[by_class] + others, alpha.T[by_class]
-        ascend_block(
+        open_pairs = OpenPairs(
             kernels, kernel_starts, class_of, class_starts, number[is_open], row_starts, own, problem.bounds[rows], problem.diagonal[rows],
-            G, variables, share * float(self.gap.sum()), SWEEPS,
+            G, variables,
         )  # fmt: skip
+        open_pairs.solve(share * float(self.gap.sum()))
         alpha, outputs = alpha.copy(), outputs.copy()
         alpha.T[by_class], outputs.T[by_class] = variables, G - others
         return alpha, outputs

@@ -25,6 +25,7 @@ from manyboost.validation import folds_of_rows
 Floats = NDArray[np.float64]
 N_FOLDS = 5
 HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
+GRID = 2.0**33  # scores, whose margins are 1, are multiples of its inverse
 
 
 def hinge_losses(scores: Floats, y: NDArray[np.intp]) -> Floats:
@@ -110,9 +111,10 @@ class MulticlassMachine(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[best])
 
     def _checked_scores(self, X: Any) -> Floats:
+        """Scores on a grid: rivals that tie at the optimum tie, whatever rounding does in a table of this many rows."""
         check_is_fitted(self)
         check_parameters(self)
-        return self._scores(X)
+        return np.asarray(np.round(self._scores(X) * GRID) / GRID)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
