@@ -32,7 +32,7 @@ import manyboost
 from manyboost import OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier, SAMMEClassifier
 from manyboost.maths import code_matrices
 from manyboost.maths.coupling import couple
-from manyboost.maths.decoding import minus_loss
+from manyboost.maths.decoding import minus_loss, minus_weighted_loss
 
 REDUCTIONS = [OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier]
 TREES = SAMMEClassifier(n_estimators=3, max_depth=2, calibrate=False)
@@ -130,6 +130,17 @@ def test_losses_by_hand():
         assert_allclose(minus_loss(f, code, name), -loss(z).sum(axis=1)[None])
 
 
+def test_weighted_loss_by_hand():
+    f, code = np.array([[0.5, -2.0]]), np.array([[1, -1], [-1, 0], [0, 0]], np.int8)
+    reliability = np.array([[0.9, 0.3], [0.6, 0.0], [0.0, 0.0]])
+    right, wrong = np.log(1 + np.exp(-0.5)), np.log(1 + np.exp(0.5))
+    expected = [0.75 * right + 0.25 * np.log(1 + np.exp(-2.0)), wrong, np.log(2)]
+    assert_allclose(minus_weighted_loss(f, code, reliability), -np.array([expected]))
+    even = (code_matrices.exhaustive(4) != 0) * 0.7
+    f = np.random.default_rng(0).normal(size=(9, 7))
+    assert_allclose(minus_weighted_loss(f, code_matrices.exhaustive(4), even), minus_loss(f, code_matrices.exhaustive(4), "logistic") / 7)
+
+
 @pytest.mark.parametrize("code", [code_matrices.one_vs_one(5), code_matrices.exhaustive(5), code_matrices.one_vs_all(5)])
 def test_coupling_finds_the_probabilities_behind_the_columns(code):
     p = np.random.default_rng(0).dirichlet(np.ones(5), 20)
@@ -213,6 +224,33 @@ def test_any_classifier_gets_probabilities(kind, base):
         assert log_loss(Y_TEST, P) < np.log(10)
     if kind is OneVsAllClassifier or (kind is OneVsOneClassifier and model.decode == "coupling"):
         assert np.mean(P.argmax(axis=1) == model.predict(X_TEST)) > 0.98  # but for ties
+
+
+def test_columns_count_as_often_as_they_are_right():
+    """Three classes in a row: no line finds the middle one, so that the column which asks for it says little about it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [40, 20, 40])
+    X = (y[:, None] - 1.0) + rng.normal(0, 0.1, (100, 1))
+    weight = rng.integers(1, 4, 100)
+    model = OutputCodeClassifier(estimator=LogisticRegression(), code="exhaustive", random_state=0).fit(X, y, weight)
+    middle = int(np.flatnonzero(model.code_[0] == model.code_[2])[0])
+    assert model.reliability_[1, middle] < 0.1
+    assert model.reliability_[:, np.arange(3) != middle].min() > 0.9
+    said = np.array(
+        [np.average((model.estimators_[0].predict(X) == (model.code_[y, 0] > 0))[y == k], weights=weight[y == k]) for k in range(3)]
+    )
+    assert_allclose(model.reliability_[:, 0], said, atol=0.05)
+    twice = OutputCodeClassifier(estimator=LogisticRegression(), code="exhaustive", random_state=0)
+    twice.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(twice.reliability_, model.reliability_)
+    assert model.score(X, y) == 1
+
+
+def test_calibrated_codes_decide_by_their_probabilities():
+    model = OutputCodeClassifier(estimator=LinearSVC(C=0.05), random_state=0).fit(X, Y)
+    assert_array_equal(model.predict(X_TEST), model.predict_proba(X_TEST).argmax(axis=1))
+    by_margins = model.score(X_TEST, Y_TEST)
+    assert by_margins >= model.set_params(decode="hamming").score(X_TEST, Y_TEST)
 
 
 def test_margins_are_calibrated():

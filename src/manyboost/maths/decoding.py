@@ -27,6 +27,19 @@ def minus_loss(f: Floats, code: NDArray[np.int8], loss: str) -> Floats:
     return np.asarray(-(out + at_zero * (code == 0).sum(axis=1)))
 
 
+def minus_weighted_loss(f: Floats, code: NDArray[np.int8], reliability: Floats) -> Floats:
+    """Minus the mean over the columns of the logistic loss of M f, weighted for each class by how reliable they are, (K, c), for it.
+
+    Loss-weighted decoding (Escalera, Pujol and Radeva 2010); columns that leave a class out have no weight for it. A class that all leave
+    out is neither likely nor unlikely.
+    """
+    of = LOSSES["logistic"]
+    total = reliability.sum(axis=1)
+    weight = reliability / np.where(total > 0, total, 1.0)[:, None]
+    out = of(f) @ np.where(code == 1, weight, 0.0).T + of(-f) @ np.where(code == -1, weight, 0.0).T
+    return np.asarray(-(out + np.where(total > 0, 0.0, np.log(2))))
+
+
 def decoded(f: Floats, words: Floats, how: str) -> Floats:
     """Scores (n, K) of classes whose code words are the columns of ``words`` (c, K).
 

@@ -18,7 +18,7 @@ The format. All numbers are little-endian.
     4         boosted classifiers of the kinds listed here             :mod:`manyboost.model_file.committees`
     5, 6      C4.5 trees; naive Bayes                                  :mod:`manyboost.model_file.learners`
     7, 8      support vector machines: linear; with a kernel           :mod:`manyboost.model_file.machines`
-    9         reductions to binary problems                            :mod:`manyboost.model_file.reductions`
+    9, 10     reductions to binary problems; output codes              :mod:`manyboost.model_file.reductions`
 
     key               what
     algorithm         its name in :data:`manyboost.model_file.names.MODELS`
@@ -40,7 +40,7 @@ The format. All numbers are little-endian.
     objective, dual_objective, n_iter, gamma
                       versions 7 and 8
     row_distance, column_distance
-                      version 9: of the code
+                      versions 9 and 10: of the code
 
 Only what cannot be worked out is stored: thresholds follow from cuts and bins, the places of leaves from the order of the nodes. Times are
 not stored. So two models that were learnt alike are the same bytes, and the digest names the model, not the machine or the day.

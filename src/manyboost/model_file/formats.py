@@ -15,7 +15,7 @@ from manyboost.model_file.layout import Format, read_parts
 from manyboost.model_file.learners import OF_C45_TREES, OF_NAIVE_BAYES
 from manyboost.model_file.machines import OF_KERNEL_MACHINES, OF_LINEAR_MACHINES
 from manyboost.model_file.names import name_of
-from manyboost.model_file.reductions import OF_REDUCTIONS
+from manyboost.model_file.reductions import OF_OUTPUT_CODES, OF_REDUCTIONS
 from manyboost.model_file.similarities import OF_SIMILARITIES
 from manyboost.model_file.trees import OF_TREES
 from manyboost.model_file.values import read_classes, read_manifest, write_manifest
@@ -30,6 +30,7 @@ FORMATS: dict[int, Format] = {
     7: OF_LINEAR_MACHINES,
     8: OF_KERNEL_MACHINES,
     9: OF_REDUCTIONS,
+    10: OF_OUTPUT_CODES,
 }
 LATEST = max(FORMATS)
 MAX_NESTING = 4  # of models in models

@@ -1,8 +1,8 @@
-"""Reductions to binary problems in a model file: the code, and a file for the classifier of each column."""
+"""Reductions to binary problems in a model file: the code, of output codes how reliable the columns are, and a file for each classifier."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from manyboost.model_file.container import require
 from manyboost.model_file.layout import Arrays, Format, Layout, Manifest, Shapes
 from manyboost.model_file.names import REDUCTIONS, build, costs_of, name_of, stored_parameters, with_attributes
 from manyboost.model_file.values import positive, read_classes, table_facts
-from manyboost.reductions import OneVsAllClassifier, OneVsOneClassifier
+from manyboost.reductions import OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier
 from manyboost.reductions.coded import CodedClassifier
 
 ARRAYS: Shapes = {
     "code": ("|i1", ("classes", "columns")),  # -1, 0 and 1
     "weight": ("<f8", ("columns",)),  # of the rows behind each column; the largest is 1
 }
+ARRAYS_OF_CODES: Shapes = {**ARRAYS, "reliability": ("<f8", ("classes", "columns"))}
 FACTS = frozenset({"algorithm", "class_type", "classes", "column_distance", "parameters", "row_distance", "sharpness", "temperature"})
 
 
@@ -38,12 +39,14 @@ def _write(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "temperature": float(model.temperature_),
         "sharpness": float(model.sharpness_),
     }
-    return manifest, {"code": model.code_, "weight": model._weight_of_columns}
+    reliability = {"reliability": model.reliability_} if isinstance(model, OutputCodeClassifier) else {}
+    return manifest, {"code": model.code_, "weight": model._weight_of_columns, **reliability}
 
 
 def _read(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> CodedClassifier:
     name = manifest["algorithm"]
-    require(isinstance(name, str) and name in REDUCTIONS, "it is of a reduction that this ManyBoost does not have")
+    known = {name for name, kind in REDUCTIONS.items() if (kind is OutputCodeClassifier) == ("reliability" in arrays)}
+    require(isinstance(name, str) and name in known, "it is of a reduction that this ManyBoost does not have")
     model, classes = build(REDUCTIONS[name], manifest["parameters"]), read_classes(manifest)
     code, weight = arrays["code"], arrays["weight"]
     K, c = code.shape
@@ -55,6 +58,11 @@ def _read(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> CodedCla
     if isinstance(model, OneVsOneClassifier):
         require(c == K * (K - 1) // 2 and np.array_equal(code, one_vs_one(K)), "the code is not each pair of classes")
     require(((weight > 0) & (weight <= 1)).all(), "the weight of a column is not above 0 and at most 1")
+    reliability = {}
+    if isinstance(model, OutputCodeClassifier):
+        share = arrays["reliability"]
+        require(((share > 0) == (code != 0)).all() and (share <= 1).all(), "the reliability of a column is not a share of a class it has")
+        reliability = {"reliability_": share}
     distances = (manifest["row_distance"], manifest["column_distance"])
     fine = all(type(distance) is float and 0 <= distance <= most for distance, most in zip(distances, (c, K), strict=True))
     require(fine, "a distance of the code is none")
@@ -69,6 +77,7 @@ def _read(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> CodedCla
         "cost_matrix_": costs_of(model, classes),
         "code_": code,
         "_weight_of_columns": weight,
+        **reliability,
         "row_distance_": distances[0],
         "column_distance_": distances[1],
         "n_correctable_": max(0, int((distances[0] - 1) // 2)),
@@ -83,11 +92,16 @@ def _table_of(model: Any) -> tuple[Any, ...]:
     return (model.n_features_in_, *getattr(model, "feature_names_in_", ()))
 
 
-OF_REDUCTIONS = Format(
-    layout=Layout(FACTS, ARRAYS, nests=True),
-    takes=lambda model: isinstance(model, CodedClassifier),
-    write=_write,
-    read=_read,
-    parts=lambda model: model.estimators_,
-    worked_out=lambda model: [np.array(model.n_correctable_)],
-)
+def _format(arrays: Shapes, takes: Callable[[Any], bool]) -> Format:
+    return Format(
+        layout=Layout(FACTS, arrays, nests=True),
+        takes=takes,
+        write=_write,
+        read=_read,
+        parts=lambda model: model.estimators_,
+        worked_out=lambda model: [np.array(model.n_correctable_)],
+    )
+
+
+OF_REDUCTIONS = _format(ARRAYS, lambda model: isinstance(model, (OneVsAllClassifier, OneVsOneClassifier)))
+OF_OUTPUT_CODES = _format(ARRAYS_OF_CODES, lambda model: isinstance(model, OutputCodeClassifier))

@@ -34,9 +34,9 @@ estimator : None or a scikit-learn classifier
 cost_matrix : None, array, dict or data frame
     Cost of each decision (column) for each true class (row). The class of least expected cost is decided for.
 calibrate : {"auto", True, False}
-    Fit, on held-out rows, a factor that makes margins log-odds and a power of the probabilities that makes them honest: where the
-    classifier has margins only, always, or never. It costs one to five more fits. But for never, a thousandth of the probability belongs to
-    all classes evenly, so that none is excluded.
+    Fit, on held-out rows, a factor that makes margins log-odds and one of the evidence for the classes that makes probabilities honest:
+    where the classifier has margins only, always, or never. It costs one to five more fits. But for never, a thousandth of the
+    probability belongs to all classes evenly, so that none is excluded.
 n_jobs : int or None
     Threads over the binary problems; the model does not depend on it. None is one, unless in a joblib context; -1 is all.
 random_state : int, RandomState or None
@@ -52,7 +52,8 @@ row_distance_, column_distance_ : float
 n_correctable_ : int
     Wrong columns that a decision by Hamming distance always survives.
 temperature_, sharpness_ : float
-    Factor of the answers that makes them log-odds, 1 where the classifier has probabilities of its own; power of the probabilities.
+    Factor of the answers that makes them log-odds, 1 where the classifier has probabilities of its own; factor of the evidence for the
+    classes, 1 where it was not fitted.
 cost_matrix_ : (K, K) array or None
 n_features_in_, feature_names_in_ : width of X, and names of its columns if it had any
 """
@@ -84,6 +85,13 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _link(self, log_odds: Floats) -> Floats:
         """Probabilities (n, K) from log-odds (n, c)."""
         raise NotImplementedError
+
+    def _look_back(self, answers: Callable[[NDArray[np.intp]], Floats], y: NDArray[np.intp], weight: Floats) -> None:
+        """Learn from the answers for training rows what decoding needs; rows of no use have the label -1."""
+
+    def _evidence(self, log_odds: Floats) -> Floats:
+        """Scores (n, K), of which a multiple is the logarithm of the probabilities but for what the classes share."""
+        return np.asarray(np.log(np.maximum(self._link(log_odds), np.finfo(float).tiny)))
 
     # ---- fit -----------------------------------------------------------------------------------------------------------------
 
@@ -121,6 +129,7 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.row_distance_, self.column_distance_, self.n_correctable_ = row_distance(code), column_distance(code), correctable(code)
         some_of = self._some_of(X, used, passed)
         fitted = self._fit_columns(some_of, labels.y, used, seeds, passed)
+        self._look_back(lambda rows: _answers(fitted, _safe_indexing(X, rows), self.n_jobs), labels.y, labels.weight)
         self.temperature_, self.sharpness_ = 1.0, 1.0
         margins_only = not hasattr(fitted[0], "predict_proba")
         if self.calibrate is True or (self.calibrate == "auto" and margins_only):
@@ -206,9 +215,9 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.temperature_ = best_temperature(
                 lambda factor: np.column_stack([expit(-factor * margins), expit(factor * margins)]), right, of_margins
             )
-        logs = np.log(np.maximum(self._link(f * self.temperature_), np.finfo(float).tiny))
-        if np.ptp(logs, axis=1).any():
-            self.sharpness_ = best_temperature(lambda power: softmax(power * logs), y[held], weight[held])
+        evidence = self._evidence(f * self.temperature_)
+        if np.ptp(evidence, axis=1).any():
+            self.sharpness_ = best_temperature(lambda factor: softmax(factor * evidence), y[held], weight[held])
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
 
@@ -236,9 +245,8 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._probability(self._answers(X))
 
     def _probability(self, f: Floats) -> Floats:
-        p = self._link(f * self.temperature_)
-        if self.sharpness_ != 1.0:
-            p = softmax(self.sharpness_ * np.log(np.maximum(p, np.finfo(float).tiny)))
+        log_odds = f * self.temperature_
+        p = self._link(log_odds) if self.sharpness_ == 1.0 else softmax(self.sharpness_ * self._evidence(log_odds))
         return p if self.calibrate is False else (1 - DOUBT) * p + DOUBT / p.shape[1]
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from manyboost.maths.code_matrices import Code, exhaustive, fault_of, max_distance, one_vs_all, one_vs_one, random_code
 from manyboost.maths.coupling import couple
-from manyboost.maths.decoding import minus_loss
+from manyboost.maths.decoding import minus_loss, minus_weighted_loss
 from manyboost.parameters import checked, choice, integer
 from manyboost.reductions.coded import CodedClassifier, Floats
 
+ROWS_OF_CLASS = 1000  # are asked how reliable the columns are
+NOT_KNOWN = 0.005  # share of all the weight with which each column is taken to have been right, and wrong, for each class beforehand
 CODES = ("auto", "exhaustive", "max_distance", "dense", "sparse", "one_vs_all", "one_vs_one")
 
 
@@ -27,7 +29,7 @@ class OutputCodeClassifier(CodedClassifier):
     """One classifier for each column of a code matrix, which splits the classes in two; the class whose row is nearest to the answers.
 
     An answer is the log-odds of a classifier that has probabilities, else its margin. Probabilities come from coupling (the generalised
-    Bradley-Terry model of Huang, Weng and Lin 2006).
+    Bradley-Terry model of Huang, Weng and Lin 2006); where they are calibrated, from the weighted loss.
 
     Parameters
     ----------
@@ -39,17 +41,23 @@ class OutputCodeClassifier(CodedClassifier):
         or frame, labels without rows in y are left out, and columns that then have one side only.
     length : int or None
         Columns of "dense", "sparse" and "max_distance"; None is 10 log2 K, for "sparse" 15 log2 K.
-    decode : {"logistic", "exponential", "hinge", "hamming", "coupling"}
+    decode : {"weighted", "logistic", "exponential", "hinge", "hamming", "coupling"}
         Decide by the least sum of this loss of the answers times the entries of a row, by the least number of wrong signs, or by the
-        coupled probabilities. With all but the last, ``predict`` may differ from the highest of ``predict_proba``.
+        coupled probabilities. "weighted" is the logistic loss, in which a column counts for a class as often as it was right for training
+        rows of that class (Escalera et al. 2010): no column separates all classes well. ``predict`` is the highest of ``predict_proba``
+        with "coupling", or with "weighted" where probabilities are calibrated, and may differ else.
     SHARED
     Attributes
     ----------
     ATTRIBUTES
+    reliability_ : (K, c) array
+        The share of each class's training rows for which each column is right; 0 where it leaves the class out.
+
     References
     ----------
     T. G. Dietterich, G. Bakiri: Solving multiclass learning problems via error-correcting output codes. JAIR 2 (1995).
     E. L. Allwein, R. E. Schapire, Y. Singer: Reducing multiclass to binary. JMLR 1 (2000).
+    S. Escalera, O. Pujol, P. Radeva: On the decoding process in ternary error-correcting output codes. PAMI 32 (2010).
 
     Examples
     --------
@@ -64,7 +72,7 @@ class OutputCodeClassifier(CodedClassifier):
 
     code: Any = checked("auto", "one of " + ", ".join(map(repr, CODES)) + ", an array, a dict or a data frame", is_code)
     length: int | None = integer(None, low=1, none="10 log2 K, 15 log2 K with zeros")
-    decode: str = choice("logistic", "logistic", "exponential", "hinge", "hamming", "coupling")
+    decode: str = choice("weighted", "weighted", "logistic", "exponential", "hinge", "hamming", "coupling")
 
     def _make_code(self, rng: np.random.Generator) -> Code:
         K = len(self.classes_)
@@ -104,10 +112,31 @@ class OutputCodeClassifier(CodedClassifier):
     def _decode(self, f: Floats) -> Floats:
         if self.decode == "coupling":
             return np.asarray(np.log(self._link(f * self.temperature_)))
+        if self.decode == "weighted":
+            return self._evidence(f * self.temperature_)
         return minus_loss(f, self.code_, self.decode)
+
+    def _evidence(self, log_odds: Floats) -> Floats:
+        return minus_weighted_loss(log_odds, self.code_, self.reliability_)
+
+    def _look_back(self, answers: Callable[[NDArray[np.intp]], Floats], y: NDArray[np.intp], weight: Floats) -> None:
+        rows = np.concatenate([_evenly(np.flatnonzero(y == k)) for k in range(len(self.classes_))])
+        right = answers(rows) * self.code_[y[rows]] > 0
+        beforehand = NOT_KNOWN * weight[rows].sum()
+        self.reliability_ = np.zeros(self.code_.shape)
+        for k, entries in enumerate(self.code_):
+            of_class = y[rows] == k
+            share = weight[rows[of_class]]
+            known = (share @ right[of_class] + beforehand) / (share.sum() + 2 * beforehand)
+            self.reliability_[k] = np.where(entries != 0, known, 0.0)
 
     def _link(self, log_odds: Floats) -> Floats:
         return couple(log_odds, self.code_, self._weight_of_columns)
+
+
+def _evenly(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """At most so many of the rows as are asked, at even distances."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), ROWS_OF_CLASS)).astype(np.intp)]
 
 
 def _signs(rows: Any) -> NDArray[np.int8]:
