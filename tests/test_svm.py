@@ -28,8 +28,8 @@ from manyboost.svm.row_problem import solve_row
 def not_to_hold(estimator):
     """Checks that no machine of this kind can pass."""
     found = {}
-    if getattr(estimator, "kernel", None) in ("linear", "precomputed") or not getattr(estimator, "fit_intercept", True):
-        # it wants one class almost everywhere, but score differences without intercepts are odd functions, or fade away from the rows
+    if getattr(estimator, "fit_intercept", True) is False:
+        # it wants one class almost everywhere, but score differences without intercepts are odd functions
         found["check_class_weight_classifiers"] = "there are no intercepts"
     if getattr(estimator, "kernel", None) == "precomputed":
         found["check_decision_proba_consistency"] = "the check gives a table of two columns for the kernel between 80 rows"
@@ -38,8 +38,9 @@ def not_to_hold(estimator):
 
 @parametrize_with_checks([
     LinearMulticlassSVC(), LinearMulticlassSVC(solver="sgd", calibrate=False),
-    LinearMulticlassSVC(solver="sgd", fit_intercept=False, calibrate=False), MulticlassSVC(), MulticlassSVC(kernel="linear"),
-    MulticlassSVC(kernel="precomputed"), MulticlassSVC(cache_size=0.1, warm_start=True),
+    LinearMulticlassSVC(solver="sgd", fit_intercept=False, calibrate=False), MulticlassSVC(), MulticlassSVC(kernel="linear", max_iter=20),
+    MulticlassSVC(kernel="poly", max_iter=10, calibrate=False), MulticlassSVC(kernel="sigmoid", max_iter=10, calibrate=False),
+    MulticlassSVC(kernel="precomputed", fit_intercept=True, max_iter=20), MulticlassSVC(cache_size=0.1, warm_start=True),
 ], expected_failed_checks=not_to_hold)  # fmt: skip
 def test_scikit_learn(estimator, check):
     with warnings.catch_warnings():
@@ -213,10 +214,13 @@ def test_probabilities_are_honest_and_decide_nothing(model):
     assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
 
 
-def test_linear_kernel_is_the_linear_machine():
+@pytest.mark.parametrize("intercept", [True, False])
+def test_linear_kernel_is_the_linear_machine(intercept):
     for C in (0.01, 1.0):
-        linear = LinearMulticlassSVC(C=C, fit_intercept=False, tol=1e-8, calibrate=False).fit(X, Y)
-        kernel = MulticlassSVC(C=C, kernel="linear", tol=2e-12, max_iter=1000, calibrate=False).fit(X, Y)
+        linear = LinearMulticlassSVC(C=C, fit_intercept=intercept, tol=1e-8, calibrate=False).fit(X, Y)
+        kernel = MulticlassSVC(C=C, kernel="linear", tol=2e-12, max_iter=1000, calibrate=False)
+        kernel.set_params(fit_intercept="auto" if intercept else False).fit(X, Y)
+        assert_allclose(kernel.intercept_, linear.intercept_, atol=1e-6)
         assert_allclose(kernel.decision_function(X), linear.decision_function(X), atol=1e-6)
         assert_allclose(kernel.objective_, linear.objective_, rtol=1e-8)
         assert kernel.duality_gap_ < 1e-5
@@ -273,11 +277,12 @@ def test_kernels_given_in_other_ways(kernel):
     def own(A, B):
         return pairwise_kernels(A, B, metric=kernel, gamma=gamma)
 
-    model = MulticlassSVC(kernel=kernel, gamma=gamma, coef0=1.0, tol=1e-8, max_iter=2000, random_state=0)
+    model = MulticlassSVC(kernel=kernel, gamma=gamma, coef0=1.0, fit_intercept=True, tol=1e-8, max_iter=2000, random_state=0)
     expected = model.fit(X, Y).decision_function(X)
-    called = MulticlassSVC(kernel=own, tol=1e-8, max_iter=2000).fit(X, Y)
+    assert model.intercept_.any()
+    called = MulticlassSVC(kernel=own, fit_intercept=True, tol=1e-8, max_iter=2000).fit(X, Y)
     assert_allclose(called.decision_function(X), expected, atol=1e-6)
-    given = MulticlassSVC(kernel="precomputed", tol=1e-8, max_iter=2000).fit(own(X, X), Y)
+    given = MulticlassSVC(kernel="precomputed", fit_intercept=True, tol=1e-8, max_iter=2000).fit(own(X, X), Y)
     assert_allclose(given.decision_function(own(X, X)), expected, atol=1e-6)
     if kernel != "sigmoid":
         stored = clone(model).fit(sparse.csr_matrix(X), Y)

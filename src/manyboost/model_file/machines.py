@@ -139,6 +139,7 @@ def _read_kernel(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> M
             "n_support_": np.bincount(dual_coef.argmax(axis=1), minlength=len(classes)),
             "_keys": keys,
             "_gamma": positive(manifest["gamma"], "gamma"),
+            "_constant": model._constant_wanted(),
         }
 
     return _read(MulticlassSVC, manifest, of_kind, has_bound=True)  # type: ignore[no-any-return]

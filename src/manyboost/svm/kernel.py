@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from manyboost.parameters import check_parameters, checked, flag, integer, number
+from manyboost.parameters import check_parameters, checked, choice, flag, integer, number
 from manyboost.svm.distinct_rows import DistinctRows
 from manyboost.svm.kernel_dual import Problem, solve
 from manyboost.svm.kernel_rows import CHUNK, checked_block, kernel_between
 from manyboost.svm.machine import Floats, MulticlassMachine, hinge_losses
 
+THROUGH_THE_ORIGIN = ("linear", "poly", "sigmoid")  # kernels whose scores are, or may be, zero at the origin
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 
 
@@ -34,7 +35,7 @@ def is_gamma(value: Any) -> bool:
 class MulticlassSVC(MulticlassMachine):
     """Support vector machine with a kernel for all classes at once, by the multi-class hinge loss of Crammer and Singer.
 
-    Parameters have the names of scikit-learn's ``SVC``, which instead fits one machine for each pair of classes. There are no intercepts.
+    Parameters have the names of scikit-learn's ``SVC``, which instead fits one machine for each pair of classes.
 
     Parameters
     ----------
@@ -49,6 +50,9 @@ class MulticlassSVC(MulticlassMachine):
         Of "rbf", "poly" and "sigmoid"; "scale" is 1 / (p Var(X)), "auto" is 1 / p.
     coef0 : float
         Of "poly" and "sigmoid".
+    fit_intercept : {"auto", True, False}
+        Whether there are intercepts. They are part of the penalty, as in the linear machine: 1 is added to the kernel. "auto" is True
+        for "linear", "poly" and "sigmoid", which tie scores to the origin.
     tol : float
         The fit ends when the duality gap is at most this share of the objective.
     max_iter : int
@@ -71,7 +75,8 @@ class MulticlassSVC(MulticlassMachine):
     support_ : (n_support,) numbers of the training rows in the solution; of equal rows, of the first
     support_vectors_ : (n_support, p) these rows; empty for a kernel given as such
     dual_coef_ : (n_support, K) array
-        Their variables alpha: scores are ``kernel(X, support_vectors_) @ dual_coef_``.
+        Their variables alpha: scores are ``kernel(X, support_vectors_) @ dual_coef_ + intercept_``.
+    intercept_ : (K,) array
     n_support_ : (K,) number of support vectors of each class
     objective_, dual_objective_, duality_gap_ : float
         What is minimised, its bound from below, and their difference.
@@ -102,6 +107,7 @@ class MulticlassSVC(MulticlassMachine):
     degree: int = integer(3, low=1)
     gamma: Any = checked("scale", "'scale', 'auto' or a number above 0", is_gamma)
     coef0: float = number(0.0, low=-np.inf)
+    fit_intercept: str | bool = choice("auto", "auto", True, False)
     cache_size: float = number(200.0, low=0, open_low=True)
     warm_start: bool = flag(False)
 
@@ -128,6 +134,7 @@ class MulticlassSVC(MulticlassMachine):
             raise ValueError(f"kernel='precomputed': X must be the square kernel between all training rows; it has the shape {X.shape}.")
         rows = self._read_training(X, y, sample_weight)
         self._gamma_of(rows.X, rows.weight)
+        self._constant = self._constant_wanted()
         problem = self._problem(rows)
         alpha = self._start(rows, earlier)
         outputs = problem.outputs(np.arange(len(alpha)), alpha)
@@ -154,6 +161,15 @@ class MulticlassSVC(MulticlassMachine):
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    def _constant_wanted(self) -> float:
+        """What is added to the kernel."""
+        wanted = self.kernel in THROUGH_THE_ORIGIN if self.fit_intercept == "auto" else self.fit_intercept
+        return float(wanted)
+
+    @property
+    def intercept_(self) -> Floats:
+        return np.asarray(self._constant * self.dual_coef_.sum(axis=0))
+
     def _takes_sparse(self) -> Any:
         return False if self._precomputed else "csr"
 
@@ -172,7 +188,7 @@ class MulticlassSVC(MulticlassMachine):
         n = len(rows.y)
         if self._precomputed:
             whole = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
-            matrix = whole[:, rows.rows]
+            matrix = whole[:, rows.rows] + self._constant
 
             def block(some: NDArray[np.intp], columns: NDArray[np.intp], dtype: Any) -> Any:
                 return matrix[np.ix_(some, columns)].astype(dtype)
@@ -183,7 +199,8 @@ class MulticlassSVC(MulticlassMachine):
 
             def block(some: NDArray[np.intp], columns: NDArray[np.intp], dtype: Any) -> Any:
                 columns_of = rows.X if len(columns) == n else rows.X[columns]
-                return checked_block(between(rows.X[some], columns_of, dtype), (len(some), len(columns)))
+                values = checked_block(between(rows.X[some], columns_of, dtype), (len(some), len(columns)))
+                return values + self._constant if self._constant else values
 
             parts = [np.arange(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
             diagonal = np.concatenate([np.diagonal(block(part, part, np.float64)) for part in parts])
@@ -219,13 +236,13 @@ class MulticlassSVC(MulticlassMachine):
     def _scores(self, X: Any) -> Floats:
         X = validate_data(self, X, accept_sparse=self._takes_sparse(), dtype=np.float64, reset=False)
         if self._precomputed:
-            return np.asarray(X[:, self.support_] @ self.dual_coef_)
+            return np.asarray(X[:, self.support_] @ self.dual_coef_ + self.intercept_)
         between = kernel_between(self.kernel, self._gamma, int(self.degree), float(self.coef0))
         out = np.empty((X.shape[0], len(self.classes_)))
         for start in range(0, X.shape[0], CHUNK):
             some = X[start : start + CHUNK]
             values = checked_block(between(some, self.support_vectors_, np.float64), (some.shape[0], len(self.support_)))
-            out[start : start + CHUNK] = values @ self.dual_coef_
+            out[start : start + CHUNK] = values @ self.dual_coef_ + self.intercept_
         return out
 
     def __sklearn_tags__(self) -> Any:
