@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import reductions
 from accuracy import MODELS, RESULTS, SETS, table
 
 HERE = Path(__file__).parent
@@ -23,6 +24,19 @@ TITLES = {
     "predict": ("Prediction against LightGBM", "As many trees of the same depth, one thread. Asked: at most 1."),
     "growth": ("Growth of the time of a fit", "Asked to be at most 2.1."),
 }  # fmt: skip
+
+OF_MACHINES = {
+    "equal": (
+        "LinearMulticlassSVC at the optimum of LIBLINEAR's",
+        "Both at a tolerance of 1e-9; asked: equal to 1e-6. Then the machine with a linear kernel beside it.",
+    ),
+    "linear": ("LinearMulticlassSVC against LIBLINEAR", "CPU seconds to a tolerance of 1e-4, one thread. Asked: a ratio of at most 1."),
+    "kernel": (
+        "MulticlassSVC against LIBSVM's one-vs-one",
+        "Radial kernel, CPU seconds, each at its default tolerance. Asked: a ratio of at most 2 on pendigits, usps and letter.",
+    ),
+    "sgd": ("Descent against the dual, covertype", "Asked: at most 0.01 above the optimum, in a tenth of the time."),
+}
 
 
 def _rows(figures: dict[str, dict[str, Any]]) -> str:
@@ -63,6 +77,24 @@ def main() -> None:
             parts += ["## Peak memory of a fit", note, _rows(found)]
         else:
             parts += ["## Start-up", "| | seconds |\n|---|---|\n" + "\n".join(f"| {key} | {value:.2f} |" for key, value in found.items())]
+    path = HERE / "results" / "svm.json"
+    if path.exists():
+        found = json.loads(path.read_text())
+        for part, (title, note) in OF_MACHINES.items():
+            figures = {name.removeprefix(f"{part} "): row for name, row in sorted(found.items()) if name.startswith(f"{part} ")}
+            if figures:
+                parts += [f"## {title}", note, _rows(figures)]
+    if reductions.RESULTS.exists():
+        for what in ("error", "log_loss"):
+            means, n_folds = reductions.means(what)
+            ahead = reductions.ahead(what)
+            parts += [
+                f"## Reductions: {what.replace('_', '-')}",
+                f"Mean of {n_folds} halves, the other half to test on; models as in `benchmarks/reductions.py`.",
+                _rows({f"{base}, {model}": dict(row) for (base, model), row in means.iterrows()}),
+                f"How far ahead of {reductions.THEIRS} (above 0: better):",
+                _rows({name: dict(row) for name, row in ahead.iterrows()}),
+            ]
     (HERE / "RESULTS.md").write_text("\n\n".join(parts) + "\n")
 
 
