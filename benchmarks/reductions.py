@@ -1,9 +1,10 @@
 """Error and log-loss of the reductions over boosted trees and over linear machines, beside scikit-learn's output codes.
 
-    python benchmarks/reductions.py --data DIR [--sets vowel,glass] [--folds 4]
+    python benchmarks/reductions.py --data DIR [--sets vowel,glass] [--folds 2] [--pair]
 
 Two folds, then two of other halves, and so on. Each fold's result is appended to ``results/reductions.csv`` as soon as it is there; a run
-that was broken off goes on where it ended. ``--table`` prints the table and measures nothing.
+that was broken off goes on where it ended. With ``--pair`` only "code auto" and scikit-learn's code are measured; ``--table`` prints the
+tables and measures nothing.
 
 "OVA" over boosted trees is OVA-AdaBoost. Over linear machines the probabilities are calibrated on held-out rows (``calibrate=True``); those
 of boosted trees are used as they are, but for "code auto, calibrated". scikit-learn's output code has as many columns as ours by "auto"
@@ -16,7 +17,7 @@ import argparse
 import csv
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ DECODED = {  # the fitted columns of "code auto", decided otherwise
 }
 CALIBRATED = "code auto, calibrated"
 THEIRS = "scikit-learn's code"
+PAIR = ("code auto", THEIRS)
 
 
 def _measured(model: Any, K: int, data: Any, name: str) -> dict[str, dict[str, float]]:
@@ -80,7 +82,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_argument(parser)
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--folds", type=int, default=2)
+    parser.add_argument("--pair", action="store_true")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     if not arguments.table:
@@ -109,7 +112,7 @@ def measure(arguments: argparse.Namespace) -> None:
                 models[CALIBRATED] = OURS["code auto"](make()).set_params(calibrate=True)
             models[THEIRS] = TheirOutputCode(make(), code_size=columns / K, random_state=0)
             for title, model in models.items():
-                if (name, str(fold), base, title) in done:
+                if (name, str(fold), base, title) in done or (arguments.pair and title not in PAIR):
                     continue
                 with threadpool_limits(1), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -119,27 +122,34 @@ def measure(arguments: argparse.Namespace) -> None:
                         csv.DictWriter(file, FIELDS).writerow({"set": name, "fold": fold, "base": base, "model": of, **row})
 
 
-def means(what: str) -> tuple[pd.DataFrame, int]:
-    """The mean of a figure for each base and model (rows) and set (columns) over the folds that most sets have, and how many these are."""
+def _whole_folds(models: Sequence[str]) -> pd.DataFrame:
+    """The results of these models in the folds in which all sets have all of them."""
     table = pd.read_csv(RESULTS)
-    n_done = table[table["model"] == THEIRS].groupby("fold").size()  # the last of the models
-    folds = n_done.index[n_done == n_done.max()]
-    found = table[table["fold"].isin(folds)].pivot_table(index=["base", "model"], columns="set", values=what, sort=False)
-    return found[[name for name in SETS if name in found]], len(folds)
+    table = table[table["model"].isin(models)]
+    n_cells = table.groupby("fold").size()
+    return table[table["fold"].isin(n_cells.index[n_cells == n_cells.max()])]
 
 
-def ahead(what: str) -> pd.DataFrame:
-    """By how much "code auto" is ahead of scikit-learn's code."""
-    found, _ = means(what)
-    ours = (("boosted trees", "code auto"), ("boosted trees", CALIBRATED), ("linear machine", "code auto"))
-    return pd.DataFrame({f"{base}, {model}": found.loc[(base, THEIRS)] - found.loc[(base, model)] for base, model in ours}).T
+def means(what: str) -> tuple[pd.DataFrame, int]:
+    """The mean of a figure for each base and model (rows) and set (columns), and of how many folds."""
+    table = _whole_folds([*OURS, *DECODED, CALIBRATED, THEIRS])
+    found = table.pivot_table(index=["base", "model"], columns="set", values=what, sort=False)
+    return found[[name for name in SETS if name in found]], table["fold"].nunique()
+
+
+def ahead(what: str) -> tuple[pd.DataFrame, int]:
+    """By how much "code auto" is ahead of scikit-learn's code, in the mean, its standard error, and of how many folds."""
+    table = _whole_folds(PAIR).pivot_table(index=["base", "fold"], columns=["model", "set"], values=what, sort=False)
+    gain = table[THEIRS] - table["code auto"]
+    of_base = gain[[name for name in SETS if name in gain]].groupby("base")
+    found = pd.concat({"ahead by": of_base.mean(), "standard error": of_base.sem()}).swaplevel().sort_index()
+    return found, gain.index.get_level_values("fold").nunique()
 
 
 def print_tables() -> None:
     for what in ("error", "log_loss"):
-        found, n_folds = means(what)
-        print(f"\n{what}, mean of {n_folds} folds\n{found.round(3).to_string()}")
-        print(f"ahead of {THEIRS} by\n{ahead(what).round(4).to_string()}")
+        for title, (found, n_folds) in {"mean": means(what), f'"code auto" beside {THEIRS}': ahead(what)}.items():
+            print(f"\n{what}, {title}, {n_folds} folds\n{found.round(4).to_string()}")
 
 
 if __name__ == "__main__":

@@ -86,14 +86,13 @@ def main() -> None:
                 parts += [f"## {title}", note, _rows(figures)]
     if reductions.RESULTS.exists():
         for what in ("error", "log_loss"):
-            means, n_folds = reductions.means(what)
-            ahead = reductions.ahead(what)
+            (means, n_folds), (ahead, n_of_pair) = reductions.means(what), reductions.ahead(what)
             parts += [
                 f"## Reductions: {what.replace('_', '-')}",
-                f"Mean of {n_folds} halves, the other half to test on; models as in `benchmarks/reductions.py`.",
+                f"Halves of the rows to train on and to test on: the mean of {n_folds}; models as in `benchmarks/reductions.py`.",
                 _rows({f"{base}, {model}": dict(row) for (base, model), row in means.iterrows()}),
-                f"How far ahead of {reductions.THEIRS} (above 0: better):",
-                _rows({name: dict(row) for name, row in ahead.iterrows()}),
+                f'How far "code auto" is ahead of {reductions.THEIRS} (above 0: better) in {n_of_pair} halves:',
+                _rows({f"{base}, {figure}": dict(row) for (base, figure), row in ahead.iterrows()}),
             ]
     (HERE / "RESULTS.md").write_text("\n\n".join(parts) + "\n")
 

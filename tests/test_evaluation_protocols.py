@@ -67,7 +67,7 @@ def test_a_class_of_one_row_is_noted_and_run(tmp_path: Path) -> None:
     assert "'c' (1)" in note
     data.X["kind"] = np.where(np.arange(40) % 3, "u", "v")  # categories, of which one is in a single row
     data.X.loc[1, "kind"] = "w"
-    found = run([data], [*chosen(["gamble"]), *peers()], KFold(2), tmp_path / "journal.csv")
+    found = run([data], [*chosen(["gamble", "OVA-AdaBoost"]), *peers()], KFold(2), tmp_path / "journal.csv")
     assert found["error"].notna().all()
     assert np.isfinite(found["log_loss"]).all()
     with pytest.raises(ValueError, match="the largest has 20"):

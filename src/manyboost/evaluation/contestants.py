@@ -1,4 +1,4 @@
-"""Who takes part in a comparison: every algorithm of the registry, and the boosters of other libraries that are installed."""
+"""Who takes part in a comparison: every algorithm of the registry, one-vs-all, and the boosters of other libraries that are installed."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from manyboost.algorithms import ALGORITHMS
 from manyboost.blend import ManyBoostClassifier
 from manyboost.evaluation.datasets import DataSet
+from manyboost.reductions import OneVsAllClassifier
 
 Make = Callable[[DataSet, int], Any]
 CLASSIFIERS: dict[str, type[Any]] = {"manyboost": ManyBoostClassifier, **ALGORITHMS}
@@ -54,10 +55,10 @@ class Contestant:
 
 
 def ours() -> list[Contestant]:
-    """ManyBoostClassifier and every algorithm of the registry at their defaults."""
-    return [
-        Contestant.of(kind.__name__.removesuffix("Classifier"), kind(handle_unknown="missing", n_jobs=1)) for kind in CLASSIFIERS.values()
-    ]
+    """ManyBoostClassifier, every algorithm of the registry and OVA-AdaBoost, at their defaults."""
+    found = {kind.__name__.removesuffix("Classifier"): kind(handle_unknown="missing", n_jobs=1) for kind in CLASSIFIERS.values()}
+    found["OVA-AdaBoost"] = OneVsAllClassifier(found["SAMME"])  # which for two classes is AdaBoost
+    return [Contestant.of(name, estimator) for name, estimator in found.items()]
 
 
 def peers() -> list[Contestant]:
