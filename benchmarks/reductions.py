@@ -3,12 +3,13 @@
     python benchmarks/reductions.py --data DIR [--sets vowel,glass] [--folds 2] [--pair]
 
 Two folds, then two of other halves, and so on. Each fold's result is appended to ``results/reductions.csv`` as soon as it is there; a run
-that was broken off goes on where it ended. With ``--pair`` only "code auto" and scikit-learn's code are measured; ``--table`` prints the
+that was broken off goes on where it ended. With ``--pair`` only "code auto" and scikit-learn's codes are measured; ``--table`` prints the
 tables and measures nothing.
 
 "OVA" over boosted trees is OVA-AdaBoost. Over linear machines the probabilities are calibrated on held-out rows (``calibrate=True``); those
 of boosted trees are used as they are, but for "code auto, calibrated". scikit-learn's output code has as many columns as ours by "auto"
-(exhaustive for at most 6 classes, else 10 log2 K); it has no probabilities, and is given those proportional to exp(-distance).
+(exhaustive for at most 6 classes, else 10 log2 K), and by its default 1.5 K; it has no probabilities, and is given those proportional to
+exp(-distance).
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ DECODED = {  # the fitted columns of "code auto", decided otherwise
 }
 CALIBRATED = "code auto, calibrated"
 THEIRS = "scikit-learn's code"
-PAIR = ("code auto", THEIRS)
+THEIR_DEFAULT = "scikit-learn's code, default size"
+PAIR = ("code auto", THEIRS, THEIR_DEFAULT)
 
 
 def _measured(model: Any, K: int, data: Any, name: str) -> dict[str, dict[str, float]]:
@@ -64,7 +66,7 @@ def _measured(model: Any, K: int, data: Any, name: str) -> dict[str, dict[str, f
     began = time.process_time()
     model.fit(train, y_train)
     seconds = time.process_time() - began
-    if name == THEIRS:
+    if name in (THEIRS, THEIR_DEFAULT):
         answers = np.array([one.decision_function(test) for one in model.estimators_]).T
         P = softmax(-euclidean_distances(answers, model.code_book_), axis=1)
     else:
@@ -111,6 +113,7 @@ def measure(arguments: argparse.Namespace) -> None:
             if CALIBRATE[base] == "auto":
                 models[CALIBRATED] = OURS["code auto"](make()).set_params(calibrate=True)
             models[THEIRS] = TheirOutputCode(make(), code_size=columns / K, random_state=0)
+            models[THEIR_DEFAULT] = TheirOutputCode(make(), random_state=0)
             for title, model in models.items():
                 if (name, str(fold), base, title) in done or (arguments.pair and title not in PAIR):
                     continue
@@ -131,24 +134,27 @@ def _whole_folds(models: Sequence[str]) -> pd.DataFrame:
 
 
 def means(what: str) -> tuple[pd.DataFrame, int]:
-    """The mean of a figure for each base and model (rows) and set (columns), and of how many folds."""
-    table = _whole_folds([*OURS, *DECODED, CALIBRATED, THEIRS])
+    """The mean of a figure for each base and model (rows) and set (columns), and of how many folds; decoding changes decisions alone."""
+    decoded = DECODED if what == "error" else {}
+    table = _whole_folds([*OURS, *decoded, CALIBRATED, THEIRS, THEIR_DEFAULT])
     found = table.pivot_table(index=["base", "model"], columns="set", values=what, sort=False)
     return found[[name for name in SETS if name in found]], table["fold"].nunique()
 
 
 def ahead(what: str) -> tuple[pd.DataFrame, int]:
-    """By how much "code auto" is ahead of scikit-learn's code, in the mean, its standard error, and of how many folds."""
+    """By how much "code auto" is ahead of scikit-learn's codes, in the mean, its standard error, and of how many folds."""
     table = _whole_folds(PAIR).pivot_table(index=["base", "fold"], columns=["model", "set"], values=what, sort=False)
-    gain = table[THEIRS] - table["code auto"]
-    of_base = gain[[name for name in SETS if name in gain]].groupby("base")
-    found = pd.concat({"ahead by": of_base.mean(), "standard error": of_base.sem()}).swaplevel().sort_index()
-    return found, gain.index.get_level_values("fold").nunique()
+    parts = {}
+    for theirs in (THEIRS, THEIR_DEFAULT):
+        gain = table[theirs] - table["code auto"]
+        of_base = gain[[name for name in SETS if name in gain]].groupby("base")
+        parts |= {f"ahead of {theirs}": of_base.mean(), f"standard error, {theirs}": of_base.sem()}
+    return pd.concat(parts).swaplevel().sort_index(level=0, sort_remaining=False), table.index.get_level_values("fold").nunique()
 
 
 def print_tables() -> None:
     for what in ("error", "log_loss"):
-        for title, (found, n_folds) in {"mean": means(what), f'"code auto" beside {THEIRS}': ahead(what)}.items():
+        for title, (found, n_folds) in {"mean": means(what), '"code auto" beside scikit-learn\'s': ahead(what)}.items():
             print(f"\n{what}, {title}, {n_folds} folds\n{found.round(4).to_string()}")
 
 
