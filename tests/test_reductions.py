@@ -33,6 +33,7 @@ from manyboost import OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifi
 from manyboost.maths import code_matrices
 from manyboost.maths.coupling import couple
 from manyboost.maths.decoding import minus_loss, minus_weighted_loss
+from manyboost.reductions import output_code
 
 REDUCTIONS = [OneVsAllClassifier, OneVsOneClassifier, OutputCodeClassifier]
 TREES = SAMMEClassifier(n_estimators=3, max_depth=2, calibrate=False)
@@ -244,6 +245,24 @@ def test_columns_count_as_often_as_they_are_right():
     twice.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert_allclose(twice.reliability_, model.reliability_)
     assert model.score(X, y) == 1
+
+
+def test_a_large_class_is_asked_by_some_of_its_rows(monkeypatch):
+    monkeypatch.setattr(output_code, "ROWS_OF_CLASS", 20)
+    asked = []
+
+    class Asked(GaussianNB):
+        def predict_proba(self, X):
+            asked.append(X)
+            return super().predict_proba(X)
+
+    y = np.repeat([0, 1, 2], [100, 12, 20])
+    X = y[:, None] + np.linspace(0, 0.9, 132)[:, None]
+    model = OutputCodeClassifier(estimator=Asked(), code="one_vs_all").fit(X, y)
+    (some,) = {tuple(rows[:, 0]) for rows in asked}
+    assert len(some) == 20 + 12 + 20
+    assert {X[0, 0], X[99, 0]} <= set(some)
+    assert model.reliability_.min() > 0
 
 
 def test_calibrated_codes_decide_by_their_probabilities():
