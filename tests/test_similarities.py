@@ -19,6 +19,7 @@ import manyboost
 from manyboost import RebelClassifier
 from manyboost.checks import digest
 from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.distance_rows import DistanceRows
 from manyboost.learners.pair_search import best_pairs, single_precision
 from manyboost.learners.similarities import squared_distances
 from manyboost.learners.similarity_kernels import add_responses
@@ -296,6 +297,32 @@ def test_large_samples_threads_and_order() -> None:
     assert digest(other) == digest(model)
     assert manyboost.fingerprint(other) == manyboost.fingerprint(model)
     assert_array_equal(model.set_params(n_jobs=2).decision_function(X), model.set_params(n_jobs=1).decision_function(X))
+
+
+def test_kept_distances_are_those_that_would_be_made_and_the_last_asked_for_stay() -> None:
+    Z = RNG.normal(size=(5, 70))
+    row = 8 * 70 / 2**20  # in megabytes
+    with Threads.of(2) as team:
+        rows = DistanceRows(Z, 3.5 * row, team)
+        assert rows.most == 3
+        assert DistanceRows(Z, 0, team).most == 2  # a comparison needs them
+        assert DistanceRows(Z, 1e9, team).most == 70
+        made: list[int] = []
+        make, rows._made = rows._made, lambda some: (made.extend(some), make(some))[1]  # type: ignore[method-assign]
+        for asked in ([0, 1], [2], [0], [3, 4], [0, 3, 4], [1], [0, 4, 0]):
+            table, places = rows.of(asked)
+            assert_array_equal(table[places], squared_distances(Z, Z[:, asked]))
+            assert table.shape == (3, 70)
+    assert made == [0, 1, 2, 3, 4, 1, 0]  # 0 was asked for before 3 and 4 were, and left when 1 came
+
+
+@pytest.mark.parametrize("learner", [{}, {"procedure": "paper", "response": "sign"}, {"mode": "one-point"}, {"n_finalists": 30}], ids=str)
+def test_the_memory_for_distances_changes_no_bit(learner: dict[str, Any]) -> None:
+    X, y = spirals(150)
+    none, little, much = (model_of({"cache_size": size, **learner}, n_estimators=25) for size in (0, 0.02, 200))
+    none.fit(X, y)
+    assert manyboost.fingerprint(little.set_params(n_jobs=2).fit(X, y)) == manyboost.fingerprint(none)
+    assert manyboost.fingerprint(much.fit(X, y)) == manyboost.fingerprint(none)
 
 
 def test_only_used_points_are_stored_and_rows_are_those_of_the_table() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from manyboost.parameters import checked, choice, integer
+from manyboost.parameters import checked, choice, integer, number
 
 
 def _is_weights(value: Any) -> bool:
@@ -52,6 +52,8 @@ class LocalizedSimilarity(BaseEstimator):
         Rows, drawn by their weight, on which pairs are compared; with as many rows or fewer, all of them.
     max_candidates : int or None
         Pairs that a round of procedure "paper" tries at most.
+    cache_size : float
+        Megabytes of memory for rows of distances, which later rounds ask for again. It changes the time alone, never the model.
 
     Notes
     -----
@@ -87,6 +89,7 @@ class LocalizedSimilarity(BaseEstimator):
     n_finalists: int = integer(2, low=1)
     n_screened: int = integer(512, low=8)
     max_candidates: int | None = integer(None, low=1, none="no limit")
+    cache_size: float = number(200.0, low=0.0)
 
     def decoder(self, K: int) -> NDArray[np.float64] | None:
         """(K + 1, K) what columns mean for the scores where there is one more class, which is left out: the second best is decided for."""

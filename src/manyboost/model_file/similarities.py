@@ -43,6 +43,7 @@ ARRAYS: Shapes = {
 def _write(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     members, space = model.forest_, model.forest_.space
     chosen = model.estimator.get_params(deep=False)
+    del chosen["cache_size"]  # it says how to run, not what was learnt
     own = ("points", "label", "first", "second", "tau", "hard", "column", "round", "vectors")
     facts = {
         "learner": {name: stored(value, f"the learner's parameter {name}") for name, value in chosen.items()},
