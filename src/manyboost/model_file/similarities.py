@@ -108,7 +108,8 @@ def read_similarities(manifest: Manifest, arrays: Arrays, columns: Columns, n_co
 def _read_space(metric: Any, arrays: Arrays, columns: Columns) -> Space:
     """How rows become coordinates."""
     exponent, centre, scale, shares, matrix = (arrays[name] for name in ("exponent", "centre", "scale", "shares", "matrix"))
-    require(isinstance(metric, str) and metric in METRICS, "the metric is unknown")
+    names = metric.split("+") if isinstance(metric, str) else []
+    require(bool(names) and names == [name for name in METRICS if name in names], "the metric is unknown")
     require(len(scale) > 0, "there is no column")
     require((np.abs(exponent.astype(np.int64)) <= MAX_EXPONENT).all(), "the exponent of a column is none of a number")
     require((np.abs(centre) <= 1).all(), "the centre of a column is not within it")
