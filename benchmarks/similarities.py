@@ -94,6 +94,7 @@ RESPONSES: dict[str, Callable[[], Any]] = {
     "standard metric": lambda: similarities(metric="standard"),
     "within metric": lambda: similarities(metric="within"),
     "no metric": lambda: similarities(metric="none"),
+    "mean of the three": lambda: similarities(metric="mean"),
     "sign": lambda: similarities(metric="standard", response="sign"),
     "paper, sign": lambda: similarities({"n_estimators": 3000}, metric="standard", response="sign", procedure="paper"),
     "paper, real": lambda: similarities({"n_estimators": 3000}, metric="standard", procedure="paper"),
