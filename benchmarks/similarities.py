@@ -193,9 +193,9 @@ def run_cache(options: argparse.Namespace) -> None:
             counted["asked"] += len(rows)
             return super().of(rows)
 
-        def _made(self, rows: Any) -> Any:
+        def _make(self, rows: Any, out: Any) -> None:
             counted["made"] += len(rows)
-            return super()._made(rows)
+            super()._make(rows, out)
 
     similarity_learner.DistanceRows = Counted  # type: ignore[misc]
     for name in options.sets.split(",") if options.sets else SETS:
@@ -203,7 +203,7 @@ def run_cache(options: argparse.Namespace) -> None:
         train = parts(len(y), 0)[0]
         for procedure in options.models.split(";") if options.models else ["anchors"]:
             make = partial(similarities, {"n_estimators": 1000}, metric="standard", procedure=procedure)
-            fits = {size: partial(lambda size: make(cache_size=size).fit(X[train], y[train]), size) for size in (0, 20, 50, 100, 200, 500)}
+            fits = {size: partial(lambda size: make(cache_size=size).fit(X[train], y[train]), size) for size in (0, 20, 100, 500)}
             shares = {}
             for size, fit in fits.items():
                 counted.update(asked=0, made=0)

@@ -308,7 +308,7 @@ def test_kept_distances_are_those_that_would_be_made_and_the_last_asked_for_stay
         assert DistanceRows(Z, 0, team).most == 2  # a comparison needs them
         assert DistanceRows(Z, 1e9, team).most == 70
         made: list[int] = []
-        make, rows._made = rows._made, lambda some: (made.extend(some), make(some))[1]  # type: ignore[method-assign]
+        make, rows._make = rows._make, lambda some, out: (made.extend(some), make(some, out))[1]  # type: ignore[method-assign]
         for asked in ([0, 1], [2], [0], [3, 4], [0, 3, 4], [1], [0, 4, 0]):
             table, places = rows.of(asked)
             assert_array_equal(table[places], squared_distances(Z, Z[:, asked]))

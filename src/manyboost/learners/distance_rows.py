@@ -45,17 +45,19 @@ class DistanceRows:
         new = [row for row in dict.fromkeys(rows) if row not in self._place]
         for begin in range(0, len(new), TOGETHER):
             some = new[begin : begin + TOGETHER]
-            for row, distances in zip(some, self._made(some), strict=True):
-                full = len(self._place) == self.most
-                place = self._place.popitem(last=False)[1] if full else len(self._place)
-                self._place[row] = place
-                self._kept[place] = distances
+            n_free = self.most - len(self._place)
+            places = [len(self._place) + at if at < n_free else self._place.popitem(last=False)[1] for at in range(len(some))]
+            self._place.update(zip(some, places, strict=True))
+            if n_free >= len(some):  # they stand side by side
+                self._make(some, self._kept[places[0] : places[-1] + 1])
+            else:
+                made = np.empty((len(some), self._kept.shape[1]))
+                self._make(some, made)
+                self._kept[places] = made
         return self._kept, [self._place[row] for row in rows]
 
-    def _made(self, rows: Sequence[int]) -> Floats:
+    def _make(self, rows: Sequence[int], out: Floats) -> None:
         n, points = self._Z.shape[1], np.ascontiguousarray(np.take(self._Z, rows, axis=1).T)  # of Z.T all would be copied
-        out = np.empty((len(rows), n))
         in_parts(self._team, -(-n // BLOCK), lambda first, last: add_distances(
             self._Z, points, first * BLOCK, min(last * BLOCK, n), out
         ))  # fmt: skip
-        return out

@@ -90,7 +90,7 @@ class LocalizedSimilarity(BaseEstimator):
     n_finalists: int = integer(2, low=1)
     n_screened: int = integer(512, low=8)
     max_candidates: int | None = integer(None, low=1, none="no limit")
-    cache_size: float = number(200.0, low=0.0)
+    cache_size: float = number(100.0, low=0.0)
 
     def decoder(self, K: int) -> NDArray[np.float64] | None:
         """(K + 1, K) what columns mean for the scores where there is one more class, which is left out: the second best is decided for."""
