@@ -98,6 +98,7 @@ RESPONSES: dict[str, Callable[[], Any]] = {
     "sign": lambda: similarities(metric="standard", response="sign"),
     "paper, sign": lambda: similarities({"n_estimators": 3000}, metric="standard", response="sign", procedure="paper"),
     "paper, real": lambda: similarities({"n_estimators": 3000}, metric="standard", procedure="paper"),
+    "learning rate 0.3": lambda: similarities({"learning_rate": 0.3}),
     "bound step": lambda: similarities({"n_estimators": 3000, "line_search": "bound"}, metric="standard"),
 }
 
@@ -279,10 +280,16 @@ def in_common(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def report() -> None:
-    for name, title in (("errors", "Test error, %"), ("responses", "Test error of similarities, %")):
+    beside = ["REBEL, similarities", "SVC", "MLP"]
+    for name, title, models in (
+        ("errors", "Figure 8: test error, %", list(BOOSTED)),
+        ("errors", "Figure 9: test error, %", beside),
+        ("responses", "Test error of similarities, %", list(RESPONSES)),
+    ):
         path = HERE / f"similarities_{name}.csv"
         if path.exists():
-            found = in_common(pd.read_csv(path))
+            found = pd.read_csv(path)
+            found = in_common(found[found["model"].isin(models)])
             for value, heading, floats in (("error", title, "%.2f"), ("seconds", "CPU seconds", "%.1f")):
                 wide = found.pivot_table(index="model", columns="set", values=value, sort=False)
                 if value == "error":
