@@ -28,7 +28,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from manyboost import RebelClassifier
 from manyboost.learners import LocalizedSimilarity
-from manyboost.plots import SimilarityRegionsDisplay
+from manyboost.plots import LearningCurveDisplay, SimilarityRegionsDisplay
 
 Rows = tuple[NDArray[Any], NDArray[Any]]
 BUNDLED = {"digits": load_digits, "wine": load_wine, "breast-cancer": load_breast_cancer}
@@ -67,14 +67,8 @@ def told(title: str, model: Any, errors: NDArray[Any]) -> str:
 
 
 def draw_curves(ax: Any, model: Any, errors: NDArray[Any], title: str = "") -> None:
-    rounds = np.arange(1, len(errors) + 1)
-    ax.plot(rounds, model.history_["training_error"], color="#4477aa", label="training error")
-    ax.plot(rounds, errors, color="#ee6677", label="test error")
-    ax.set(xlabel="rounds", ylabel="error", title=title, ylim=(-0.02, max(0.7, errors.max() * 1.05)))
-    loss = ax.inset_axes([0.5, 0.5, 0.47, 0.42])
-    loss.semilogy(rounds, model.history_["loss"], color="#228833", label="loss")
-    loss.set_title("training loss", fontsize=8)
-    loss.tick_params(labelsize=7)
+    LearningCurveDisplay(model.history_, model.n_estimators_, errors).plot(log_loss=True, ax=ax)
+    ax.set_title(title)
 
 
 def draw_regions(ax: Any, model: Any, X: Any, y: Any, title: str, pairs: int = 0) -> None:
@@ -113,12 +107,11 @@ def figure_3(plt: Any) -> tuple[Any, list[str]]:
     errors = test_errors(model, *test)
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
     draw_curves(ax, model, errors)
-    ax.legend(loc="center right", bbox_to_anchor=(1, 0.3))
     return figure, [told("spirals", model, errors)]
 
 
 def rows_of_panels(plt: Any, cases: Sequence[tuple[str, Rows]], test: Rows) -> tuple[Any, list[str]]:
-    figure, axes = plt.subplots(len(cases), 3, figsize=(10.5, 3.2 * len(cases)), layout="constrained")
+    figure, axes = plt.subplots(len(cases), 3, figsize=(12, 3.2 * len(cases)), layout="constrained")
     lines = []
     for (ours, theirs, curve), (title, train) in zip(axes, cases, strict=True):
         model = similarities().fit(*train)
@@ -174,7 +167,7 @@ def learnt_tables(folder: Path | None) -> dict[str, tuple[Any, NDArray[Any], int
 
 
 def figure_6(plt: Any, learnt: dict[str, Any]) -> tuple[Any, list[str]]:
-    figure, axes = plt.subplots(1, len(learnt), figsize=(3.6 * len(learnt), 3.4), layout="constrained")
+    figure, axes = plt.subplots(1, len(learnt), figsize=(4.4 * len(learnt), 3.4), layout="constrained")
     for ax, (name, (model, errors, _, _)) in zip(np.atleast_1d(axes), learnt.items(), strict=True):
         draw_curves(ax, model, errors, name)
     return figure, [told(name, model, errors) for name, (model, errors, _, _) in learnt.items()]

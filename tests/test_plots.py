@@ -93,6 +93,21 @@ def test_learning_curve_marks_the_rounds_that_were_kept(model: GambleClassifier)
     assert_allclose(display.ax_.lines[0].get_ydata(), model.history_["training_error"])
 
 
+def test_learning_curve_with_other_rows_and_the_loss_on_an_axis_of_its_own(model: GambleClassifier) -> None:
+    display = LearningCurveDisplay.from_estimator(model, X, y, log_loss=True)
+    errors = [np.mean(said != y) for said in model.staged_predict(X)]
+    drawn = {line.get_label(): line for ax in display.figure_.axes for line in ax.lines}
+    assert_allclose(drawn["test error"].get_ydata(), errors)
+    assert_allclose(drawn["loss"].get_ydata(), model.history_["loss"])
+    assert [ax.get_yscale() for ax in display.figure_.axes] == ["linear", "log"]
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()][:4] == [
+        "training error",
+        "validation error",
+        "loss",
+        "test error",
+    ]
+
+
 def test_margins_are_below_zero_where_the_decision_is_wrong(model: GambleClassifier) -> None:
     display = MarginDisplay.from_estimator(model, X, y)
     margins = display.margins["GambleClassifier"]

@@ -19,6 +19,7 @@ import manyboost
 from manyboost import RebelClassifier
 from manyboost.checks import digest
 from manyboost.learners import LocalizedSimilarity
+from manyboost.learners.distance_rows import DistanceRows
 from manyboost.learners.pair_search import best_pairs, single_precision
 from manyboost.learners.similarities import squared_distances
 from manyboost.learners.similarity_kernels import add_responses
@@ -298,6 +299,32 @@ def test_large_samples_threads_and_order() -> None:
     assert_array_equal(model.set_params(n_jobs=2).decision_function(X), model.set_params(n_jobs=1).decision_function(X))
 
 
+def test_kept_distances_are_those_that_would_be_made_and_the_last_asked_for_stay() -> None:
+    Z = RNG.normal(size=(5, 70))
+    row = 8 * 70 / 2**20  # in megabytes
+    with Threads.of(2) as team:
+        rows = DistanceRows(Z, 3.5 * row, team)
+        assert rows.most == 3
+        assert DistanceRows(Z, 0, team).most == 2  # a comparison needs them
+        assert DistanceRows(Z, 1e9, team).most == 70
+        made: list[int] = []
+        make, rows._make = rows._make, lambda some, out: (made.extend(some), make(some, out))[1]  # type: ignore[method-assign]
+        for asked in ([0, 1], [2], [0], [3, 4], [0, 3, 4], [1], [0, 4, 0]):
+            table, places = rows.of(asked)
+            assert_array_equal(table[places], squared_distances(Z, Z[:, asked]))
+            assert table.shape == (3, 70)
+    assert made == [0, 1, 2, 3, 4, 1, 0]  # 0 was asked for before 3 and 4 were, and left when 1 came
+
+
+@pytest.mark.parametrize("learner", [{}, {"procedure": "paper", "response": "sign"}, {"mode": "one-point"}, {"n_finalists": 30}], ids=str)
+def test_the_memory_for_distances_changes_no_bit(learner: dict[str, Any]) -> None:
+    X, y = spirals(150)
+    none, little, much = (model_of({"cache_size": size, **learner}, n_estimators=25) for size in (0, 0.02, 200))
+    none.fit(X, y)
+    assert manyboost.fingerprint(little.set_params(n_jobs=2).fit(X, y)) == manyboost.fingerprint(none)
+    assert manyboost.fingerprint(much.fit(X, y)) == manyboost.fingerprint(none)
+
+
 def test_only_used_points_are_stored_and_rows_are_those_of_the_table() -> None:
     X, y = WINE
     model = model_of().fit(X, y)
@@ -333,7 +360,7 @@ def test_learnt_weights_drown_columns_of_noise() -> None:
 
 def space_of(metric: str, X: Any, y: Any, categories: Any = None) -> Any:
     n_categories = np.zeros(X.shape[1], np.int32) if categories is None else np.asarray(categories, np.int32)
-    return learn_space(X, y, np.full(len(y), 1 / len(y)), n_categories, metric, None, len(y))
+    return learn_space(X, y, np.full(len(y), 1 / len(y)), n_categories, tuple(metric.split("+")), None, len(y))
 
 
 def test_metrics() -> None:
@@ -348,6 +375,20 @@ def test_metrics() -> None:
     none = space_of("none", X, y).coordinates(X)
     apart = squared_distances(none, none) / squared_distances(X.T.copy(), X.T.copy()).clip(1e-300)
     assert_allclose(apart[~np.eye(len(X), dtype=bool)], apart[0, 1])
+
+
+@pytest.mark.parametrize("metrics", ["standard+none", "standard+within", "standard+within+none"])
+def test_a_mean_of_metrics_is_the_mean_of_their_squared_distances(metrics: str) -> None:
+    X, y = WINE
+    X = np.column_stack([X[:, :5], X[:, 6] > 2.5, X[:, 0] * 0])  # a category, and a column that says nothing
+    wanted = np.zeros((len(X), len(X)))
+    for name in metrics.split("+"):
+        Z = space_of(name, X, y, [0, 0, 0, 0, 0, 2, 0]).coordinates(X)
+        wanted += squared_distances(Z, Z) / squared_distances(Z, Z).mean()
+    space = space_of(metrics, X, y, [0, 0, 0, 0, 0, 2, 0])
+    found = squared_distances(space.coordinates(X), space.coordinates(X))
+    assert_allclose(found / found.mean(), wanted / wanted.mean(), rtol=1e-8, atol=1e-10)
+    assert space.metric == metrics
 
 
 def test_mixed_tables() -> None:
@@ -368,15 +409,20 @@ def test_mixed_tables() -> None:
     assert isinstance(values[2], bool)
 
 
-def test_auto_changes_the_metric_only_where_held_out_rows_say_so() -> None:
+def test_auto_leaves_out_the_metrics_that_held_out_rows_speak_against(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     common = rng.normal(size=400) * 10
     X = np.column_stack([common + y, common - y]) + rng.normal(0, 0.2, (400, 2))  # parted across a long shared direction
     assert model_of().fit(X, y).forest_.space.metric == "within"
-    assert model_of().fit(X[:12], y[:12]).forest_.space.metric == "standard"  # few rows are no proof
-    noise = rng.normal(size=(200, 3)) * [1, 10, 100]
-    assert model_of(n_estimators=2).fit(noise, y[:200]).forest_.space.metric == "standard"
+    few = model_of().fit(X[:12], y[:12])
+    assert few.forest_.space.metric == "standard+within+none"  # few rows are no proof
+    assert digest(model_of({"metric": "mean"}).fit(X[:12], y[:12])) == digest(few)
+    manyboost.save(few, tmp_path / "model")
+    assert_array_equal(manyboost.load(tmp_path / "model").decision_function(X), few.decision_function(X))
+    few.forest_ = replace(few.forest_, space=replace(few.forest_.space, metric="none+standard"))
+    with pytest.raises(ValueError, match="metric is unknown"):
+        manyboost.save(few, tmp_path / "model")
 
 
 # ---- odd input -------------------------------------------------------------------------------------------------------------------------
@@ -391,7 +437,9 @@ def check_usable(model: Any, X: Any, y: Any) -> Any:
     return model
 
 
-@pytest.mark.parametrize("learner", [{}, {"procedure": "paper", "response": "sign"}, {"mode": "one-point"}, {"metric": "none"}], ids=str)
+@pytest.mark.parametrize(
+    "learner", [{}, {"procedure": "paper", "response": "sign"}, {"mode": "one-point"}, {"metric": "none"}, {"metric": "mean"}], ids=str
+)
 def test_odd_tables(learner: dict[str, Any]) -> None:
     make = model_of(learner, calibrate=False if learner else "auto", n_estimators=120)
     X, y = SMALL[0][::2], SMALL[1][::2]

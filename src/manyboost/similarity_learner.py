@@ -19,18 +19,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.learners.distance_rows import DistanceRows
 from manyboost.learners.localized_similarity import LocalizedSimilarity
 from manyboost.learners.pair_search import best_pairs, n_numbers, single_precision
 from manyboost.learners.similarities import Comparison, Similarities, squared_distances
 from manyboost.learners.similarity_kernels import (
     add_along,
-    add_distances,
     add_products,
     add_responses,
     add_signed_weights,
@@ -48,6 +49,7 @@ from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.weak_learning import Grown, GrownMember, Settings, Threads, counted_rows
 
 BLOCK = 4096  # rows whose sums are made together
+JUDGED = 8  # comparisons whose answers are in memory together
 HOMOGENEOUS = Comparison(-1, -1, 0.0, False)
 Rows = NDArray[np.intp]
 
@@ -204,6 +206,7 @@ class SimilarityLearner:
         self.n_points = len(self.row_of)
         self.leaf, self.label = np.zeros(n, np.int32), np.zeros(n, np.intp)
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
+        self.distances = DistanceRows(self.Z, self.learner.cache_size, threads)
         self.searched = single_precision(self.Z, self.row_of)
         self.numbers = np.arange(n_numbers(self.learner), dtype=np.uint64)
         self.hard = self.learner.response == "sign"
@@ -275,19 +278,17 @@ class SimilarityLearner:
     def _best(self, direction: _Direction, drawn: NDArray[np.bool_], seed: int) -> _Candidate:
         """The candidate of the least loss; the isolator in its hard form where the others do not lower the loss by as much as is proved."""
         before = float(direction.totals.sum())
-        candidates = [self._homogeneous(direction)]
         point = self._isolated_point(direction, drawn)
         isolator = Comparison(int(self.row_of[point]), -1, np.nan, self.hard)  # its tau follows from the distances
-        if self.learner.mode == "one-point":
-            candidates += self._judged(direction, [isolator])
-        elif self.learner.procedure == "paper":
-            candidates += self._judged(direction, [isolator])
-            candidates += self._of_the_paper(direction, point, drawn)
-        else:
+        compared = [isolator]
+        if self.learner.mode == "two-point" and self.learner.procedure == "anchors":
             pairs, gain = self._screened_pairs(direction, drawn, seed)
             v, h = direction.v, direction.h
             worth_it = (2 * v[point] - v.sum()) ** 2 > gain / 2 * h.sum()  # by the Newton gain of its hard form
-            candidates += self._judged(direction, [isolator, *pairs] if worth_it else pairs)
+            compared = [isolator, *pairs] if worth_it else pairs
+        candidates = chain([self._homogeneous(direction)], self._judged(direction, compared))
+        if self.learner.mode == "two-point" and self.learner.procedure == "paper":
+            candidates = chain(candidates, self._of_the_paper(direction, point, drawn))
         best = min(candidates, key=lambda one: one.loss)
         proved = 1.0 - 2.0 / (direction.W.shape[1] * self.n_points**2)
         if best.loss > proved * before:
@@ -308,40 +309,33 @@ class SimilarityLearner:
             worth = np.abs(2 * direction.v - direction.v.sum())
         return int(np.where(drawn, worth, -np.inf).argmax())
 
-    def _judged(self, direction: _Direction, comparisons: Sequence[Comparison]) -> list[_Candidate]:
-        """Each comparison's answers to all rows, and the loss after the best step along them."""
-        used = np.unique(np.array([row for one in comparisons for row in (one.first, one.second) if row >= 0], np.intp))
-        distance = self._distances(used)
+    def _judged(self, direction: _Direction, comparisons: Sequence[Comparison]) -> Iterator[_Candidate]:
+        """Each comparison's answers to all rows, and the loss after the best step along them; few at a time are in memory."""
+        together = min(JUDGED, self.distances.most // 2)
+        for begin in range(0, len(comparisons), together):
+            some = comparisons[begin : begin + together]
+            used = sorted({row for one in some for row in (one.first, one.second) if row >= 0})
+            table, places = self.distances.of(used)
+            judge = partial(self._judge, direction, table, dict(zip(used, places, strict=True)))
+            yield from (found for found in self.threads.map(judge, some) if found is not None)
 
-        def judge(one: Comparison) -> _Candidate | None:
-            first, second = int(np.searchsorted(used, one.first)), int(np.searchsorted(used, one.second)) if one.second >= 0 else -1
-            if second < 0:
-                column = distance[first]
-                one = one._replace(tau=float(column[column > 0].min(initial=np.inf)) / 4)
-                scale = one.tau
-            else:
-                scale = float(distance[first, one.second]) / 4
-            if not 0 < scale < np.inf:
+    def _judge(self, direction: _Direction, distance: Floats, place: dict[int, int], one: Comparison) -> _Candidate | None:
+        near = distance[place[one.first]]
+        if one.second < 0:
+            one = one._replace(tau=float(near[near > 0].min(initial=np.inf)) / 4)
+            scale = one.tau
+        else:
+            scale = float(near[one.second]) / 4
+        if not 0 < scale < np.inf:
+            return None
+        out = np.empty(len(near))
+        add_responses(distance, place[one.first], place.get(one.second, -1), scale, one.hard, out)
+        if self.least_share > 0:
+            share = float(self.task.weight[out >= 0].sum())
+            if min(share, 1 - share) < self.least_share:
                 return None
-            out = np.empty(distance.shape[1])
-            add_responses(distance, first, second, scale, one.hard, out)
-            if self.least_share > 0:
-                share = float(self.task.weight[out >= 0].sum())
-                if min(share, 1 - share) < self.least_share:
-                    return None
-            near, loss = binned_steps(out, direction.W, self.task.y)
-            return _Candidate(one, scale, out, loss, near)
-
-        return [found for found in self.threads.map(judge, comparisons) if found is not None]
-
-    def _distances(self, rows: Rows) -> Floats:
-        """Squared distances (m, n) of some rows to all."""
-        n, points = len(self.point), np.ascontiguousarray(np.take(self.Z, rows, axis=1).T)  # of Z.T all would be copied
-        out = np.empty((len(rows), n))
-        in_parts(self.threads, -(-n // BLOCK), lambda first, last: add_distances(
-            self.Z, points, first * BLOCK, min(last * BLOCK, n), out
-        ))  # fmt: skip
-        return out
+        steps, loss = binned_steps(out, direction.W, self.task.y)
+        return _Candidate(one, scale, out, loss, steps)
 
     def _screened_pairs(self, direction: _Direction, drawn: NDArray[np.bool_], seed: int) -> tuple[list[Comparison], float]:
         """The pairs of anchors and partners of the largest Newton gain, and the largest."""
@@ -349,18 +343,19 @@ class SimilarityLearner:
         pairs, gains = best_pairs(self.searched, direction.v, direction.h, drawn, numbers, self.learner)
         return [Comparison(i, j, 0.0, self.hard) for i, j in self.row_of[pairs].tolist()], float(gains.max(initial=0.0))
 
-    def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> list[_Candidate]:
+    def _of_the_paper(self, direction: _Direction, point: int, drawn: NDArray[np.bool_]) -> Iterator[_Candidate]:
         """Procedure 5.2, steps 4 to 6: the isolated row against its nearest opposite rows, and whatever is near these left out."""
-        opposite = direction.v * direction.v[point] < 0
-        Z, i = np.take(self.Z, self.row_of, axis=1), int(self.row_of[point])
-        to_first = squared_distances(Z, Z[:, [point]])[0]
-        alive = opposite & drawn & (to_first > 0)
-        found: list[_Candidate] = []
-        while alive.any() and len(found) != self.learner.max_candidates:
+        i, points = int(self.row_of[point]), self.row_of
+        table, [first] = self.distances.of([i])
+        to_first, answer = table[first, points], np.empty(self.n_points)
+        alive = drawn & (direction.v * direction.v[point] < 0) & (to_first > 0)
+        left = self.n_points if self.learner.max_candidates is None else self.learner.max_candidates
+        while left and alive.any():
             nearest = int(np.where(alive, to_first, np.inf).argmin())
-            pair = Comparison(i, int(self.row_of[nearest]), 0.0, self.hard)
-            found += self._judged(direction, [pair])
-            answer = Compared(pair._replace(hard=False), np.take(Z, [point, nearest], axis=1), float(to_first[nearest]) / 4).answer(Z)
+            pair = Comparison(i, int(points[nearest]), 0.0, self.hard)
+            yield from self._judged(direction, [pair])
+            table, pairs = self.distances.of([i, pair.second])
+            add_responses(np.take(table[pairs], points, axis=1), 0, 1, float(to_first[nearest]) / 4, False, answer)
             alive &= answer > answer[nearest] / 2
             alive[nearest] = False
-        return found
+            left -= 1

@@ -1,8 +1,8 @@
-"""Which metric similarities use: the one asked for, or the one that held-out neighbours speak for.
+"""Which metric similarities use: the one asked for, or the mean of those that held-out neighbours do not speak against.
 
 The training loss would choose wrongly, and a fit for each metric would cost much. So rows are classified by their nearest neighbours among
-the rows of other folds, in the coordinates that those rows give. Another metric takes the place of the standard one only if the rows that
-it alone gets right outnumber those that only the standard one gets right by more than chance would (a sign test): few rows never do.
+the rows of other folds, in the coordinates that those rows give. A metric is left out only if the rows that it alone gets right are fewer
+than those that only the best metric gets right, by more than chance would have it (a sign test): few rows leave out none.
 """
 
 from __future__ import annotations
@@ -36,28 +36,29 @@ def space_for(
     order = np.lexsort((weight, keys))
     task = Task.of(labels[order], int(labels.max()) + 1, weight[order])
 
-    def space(metric: str, rows: NDArray[np.intp]) -> Space:
+    def space(metrics: tuple[str, ...], rows: NDArray[np.intp]) -> Space:
         part = task.part(rows)
-        return learn_space(numeric[order[rows]], part.y, part.weight, n_categories, metric, learner.feature_weights, part.N)
+        return learn_space(numeric[order[rows]], part.y, part.weight, n_categories, metrics, learner.feature_weights, part.N)
 
-    metric = learner.metric
-    if metric == "auto":
+    metrics: tuple[str, ...] = METRICS if learner.metric == "mean" else (learner.metric,)
+    if learner.metric == "auto":
         judged = np.arange(min(N_JUDGED, len(order)))  # the order of keys is as good as a random one
         X, part, some_keys = numeric[order[judged]], task.part(judged), keys[order[judged]]
-        right = {name: _right_by_neighbours(X, part, some_keys, partial(space, name)) for name in METRICS}
-        metric = _clearly_best(right, task.weight[judged])
-    return space(metric, np.arange(len(order)))
+        right = {name: _right_by_neighbours(X, part, some_keys, partial(space, (name,))) for name in METRICS}
+        metrics = _not_clearly_worse(right, task.weight[judged])
+    return space(metrics, np.arange(len(order)))
 
 
-def _clearly_best(right: dict[str, NDArray[np.bool_]], weight: Floats) -> str:
-    """The metric of the most right rows, if it is clearly better than the standard one."""
-    standard, best, most = right["standard"], "standard", DEVIATIONS
+def _not_clearly_worse(right: dict[str, NDArray[np.bool_]], weight: Floats) -> tuple[str, ...]:
+    """The metrics but those that are clearly worse than that of the most right rows."""
+    best = max(right.values(), key=lambda found: float(weight[found].sum()))
     unit = weight.mean()
-    for name, found in right.items():
-        only, lost = (weight[found & ~standard]).sum() / unit, (weight[standard & ~found]).sum() / unit
-        if only > lost and (only - lost) / np.sqrt(only + lost) > most:
-            best, most = name, (only - lost) / np.sqrt(only + lost)
-    return best
+
+    def is_worse(found: NDArray[np.bool_]) -> bool:
+        only, lost = weight[best & ~found].sum() / unit, weight[found & ~best].sum() / unit
+        return bool(only - lost > DEVIATIONS * np.sqrt(only + lost))
+
+    return tuple(name for name, found in right.items() if not is_worse(found))
 
 
 def _right_by_neighbours(X: Any, task: Task, keys: NDArray[np.uint64], space: Callable[[NDArray[np.intp]], Space]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from manyboost.parameters import checked, choice, integer
+from manyboost.parameters import checked, choice, integer, number
 
 
 def _is_weights(value: Any) -> bool:
@@ -35,9 +35,10 @@ class LocalizedSimilarity(BaseEstimator):
         How a round finds its members. "anchors": random pairs of heavy rows of the two groups, compared by the Newton gain on a sample of
         the rows, and the best few by their loss on all. "paper": procedure 5.2, the heaviest isolated row and, one after the
         other, its nearest opposite rows; slower.
-    metric : {"auto", "standard", "within", "none"}
+    metric : {"auto", "standard", "within", "none", "mean"}
         How distances are measured: columns divided by their standard deviations; also decorrelated by the covariance within the classes;
-        or columns as they are. "auto" takes "standard" unless neighbours in held-out rows say clearly that another is better.
+        columns as they are; or by the mean of these three squared distances, each in units of its own mean. "auto" is the mean of those
+        that neighbours in held-out rows do not speak clearly against.
     coincident : {"majority", "mixed", "keep"}
         Equal rows of different classes, which nothing can part: train all of them as the class of most weight among them; as one more
         class, for which no row is ever decided; or as they are.
@@ -52,6 +53,8 @@ class LocalizedSimilarity(BaseEstimator):
         Rows, drawn by their weight, on which pairs are compared; with as many rows or fewer, all of them.
     max_candidates : int or None
         Pairs that a round of procedure "paper" tries at most.
+    cache_size : float
+        Megabytes of memory for rows of distances, which later rounds ask for again. It changes the time alone, never the model.
 
     Notes
     -----
@@ -79,7 +82,7 @@ class LocalizedSimilarity(BaseEstimator):
     mode: str = choice("two-point", "two-point", "one-point")
     response: str = choice("real", "real", "sign")
     procedure: str = choice("anchors", "anchors", "paper")
-    metric: str = choice("auto", "auto", "standard", "within", "none")
+    metric: str = choice("auto", "auto", "standard", "within", "none", "mean")
     coincident: str = choice("majority", "majority", "mixed", "keep")
     feature_weights: Any = checked(None, 'None, "relevance" or a list of non-negative factors, one for each column', _is_weights)
     n_anchors: int = integer(10, low=1)
@@ -87,6 +90,7 @@ class LocalizedSimilarity(BaseEstimator):
     n_finalists: int = integer(2, low=1)
     n_screened: int = integer(512, low=8)
     max_candidates: int | None = integer(None, low=1, none="no limit")
+    cache_size: float = number(100.0, low=0.0)
 
     def decoder(self, K: int) -> NDArray[np.float64] | None:
         """(K + 1, K) what columns mean for the scores where there is one more class, which is left out: the second best is decided for."""

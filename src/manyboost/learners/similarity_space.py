@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ class Space:
 
     Attributes
     ----------
-    metric : "standard", "within" or "none"
+    metric : one of METRICS, or several joined by "+", of whose squared distances it is the mean
     exponent, centre, scale : (p,)
     n_categories : (p,), 0 where a column is numeric
     shares : the categories' shares of the rows, column after column
@@ -90,9 +90,15 @@ class Space:
 
 
 def learn_space(
-    X: Any, y: NDArray[np.intp], weight: Floats, n_categories: NDArray[np.int32], metric: str, feature_weights: Any, n_counted: float
+    X: Any,
+    y: NDArray[np.intp],
+    weight: Floats,
+    n_categories: NDArray[np.int32],
+    metrics: tuple[str, ...],
+    feature_weights: Any,
+    n_counted: float,
 ) -> Space:
-    """The coordinates of a metric, from rows in an order that depends on what is in them alone.
+    """The coordinates of a metric, or of the mean of several, from rows in an order that depends on what is in them alone.
 
     ``n_counted`` is how many rows these are, a weight of two being two rows.
     """
@@ -109,7 +115,7 @@ def learn_space(
             share = np.bincount(values.astype(np.intp), w, n_categories[at]) / (total if total > 0 else 1.0)
             shares.append(share)
             spread = 1.0 - (share**2).sum()  # how often two rows differ
-            scale[at] = 0.0 if spread <= 1e-12 else 1.0 if metric == "none" else 1.0 / np.sqrt(spread)
+            scale[at] = 0.0 if spread <= 1e-12 else 1.0 / np.sqrt(spread)
             if learns:
                 relevance[at] = _relevance((values[:, None] == np.arange(n_categories[at])).astype(np.float64), w, classes)
             continue
@@ -120,14 +126,10 @@ def learn_space(
         centre[at] = (small * w).sum() / total
         deviation = np.sqrt((w * (small - centre[at]) ** 2).sum() / total)
         if deviation > 0:
-            scale[at] = 1.0 if metric == "none" else 1.0 / deviation
+            scale[at] = 1.0 / deviation
             if learns:
                 relevance[at] = _relevance(small[:, None], w, classes)
-    numeric = (n_categories == 0) & (scale > 0)
-    if metric == "none" and numeric.any():  # columns keep their proportions; one power of two for all keeps their squares finite
-        unit = int(exponent[numeric].max())
-        scale[numeric] = np.ldexp(scale[numeric], exponent[numeric] - unit)
-        scale[n_categories > 0] = np.ldexp(scale[n_categories > 0], -unit)
+    unscaled = _unscaled(exponent, n_categories, scale > 0)
     if feature_weights is not None:
         factors = relevance if learns else np.asarray(feature_weights, np.float64)
         if learns and not factors.any():  # no column is relevant, so that none is more so than others
@@ -137,12 +139,47 @@ def learn_space(
                 f"feature_weights must be one finite factor of at least 0 for each of the {p} columns, not all of them 0; "
                 f"it has the shape {factors.shape}."
             )
-        scale *= np.sqrt(factors / factors.max())
-    space = Space(metric, exponent, centre, scale, n_categories.astype(np.int32), np.concatenate([np.empty(0), *shares]), np.empty((0, 0)))
-    if metric != "within":
+        factors = np.sqrt(factors / factors.max())
+        scale, unscaled = scale * factors, unscaled * factors
+    categories = n_categories.astype(np.int32), np.concatenate([np.empty(0), *shares])
+    space = Space("+".join(metrics), exponent, centre, unscaled if metrics == ("none",) else scale, *categories, np.empty((0, 0)))
+    if metrics == ("within",):
+        return replace(space, matrix=_whitening(space.coordinates(X).T, y, weight, n_counted))
+    return space if len(metrics) == 1 else _mean_of(metrics, space, unscaled, X, y, weight, n_counted)
+
+
+def _unscaled(exponent: NDArray[np.int32], n_categories: NDArray[np.int32], used: NDArray[np.bool_]) -> Floats:
+    """Scales by which columns keep their proportions; one power of two for all keeps their squares finite."""
+    numeric = used & (n_categories == 0)
+    unit = int(exponent[numeric].max()) if numeric.any() else 0
+    return np.where(used, np.ldexp(1.0, np.where(numeric, exponent, 0) - unit), 0.0)
+
+
+def _mean_of(
+    metrics: tuple[str, ...], space: Space, unscaled: Floats, X: Any, y: NDArray[np.intp], weight: Floats, n_counted: float
+) -> Space:
+    """From a space of standard coordinates z, one whose squared distances are the mean of those of the metrics, each in units of its own.
+
+    All metrics are linear in z, so that their squared distances are forms z'Az, and the sum of these has a root.
+    """
+    Z, column, share = space.coordinates(X), space.column, weight / weight.sum()
+    if not len(column):
         return space
-    matrix = _whitening(space.coordinates(X).T, y, weight, n_counted)
-    return Space(metric, exponent, centre, scale, space.n_categories, space.shares, matrix)
+    variance = np.bincount(column, (Z**2 * share).sum(axis=1), space.n_features)
+    form = np.zeros(space.n_features)  # the diagonal of A, of each column
+    if "standard" in metrics:
+        form += 1.0 / variance.sum()
+    if "none" in metrics:
+        squared = np.divide(unscaled, space.scale, out=np.zeros_like(unscaled), where=space.scale > 0) ** 2
+        form += squared / (squared * variance).sum()
+    if "within" not in metrics:
+        return replace(space, scale=space.scale * np.sqrt(form))
+    whitening = _whitening(Z.T, y, weight, n_counted)
+    with threadpool_limits(1, "blas"):  # threads would change the order of sums
+        mixed = whitening @ whitening
+        spread = float((mixed * ((Z * share) @ Z.T)).sum())
+        values, vectors = np.linalg.eigh(np.diag(form[column]) + mixed / spread)
+        return replace(space, matrix=np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T))
 
 
 def _relevance(values: Floats, weight: Floats, y: NDArray[np.intp]) -> float:

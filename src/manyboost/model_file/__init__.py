@@ -32,8 +32,9 @@ The format. All numbers are little-endian.
     temperature, seed, stop_reason
     sizes             how long the arrays are
     lengths           of the files of the models it is made of, in bytes; 0 where there is none
-    learner, metric   version 2 only: the parameters of :class:`~manyboost.learners.LocalizedSimilarity`, and the metric it used. The
-                      examples are stored as they are, but not where they stood in the table, which is no part of what was learnt
+    learner, metric   version 2 only: the parameters of :class:`~manyboost.learners.LocalizedSimilarity` but ``cache_size``, and the metric
+                      it used. The examples are stored as they are, but not where they stood in the table, which is no part of what
+                      was learnt
     weights, sharpness, description, held_out
                       version 3: shares of the models, the power of their mean, and error and log-loss of held-out rows or null
     weight_factor     versions 5 and 6: what weights were multiplied by

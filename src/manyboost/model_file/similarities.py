@@ -43,6 +43,7 @@ ARRAYS: Shapes = {
 def _write(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     members, space = model.forest_, model.forest_.space
     chosen = model.estimator.get_params(deep=False)
+    del chosen["cache_size"]  # it says how to run, not what was learnt
     own = ("points", "label", "first", "second", "tau", "hard", "column", "round", "vectors")
     facts = {
         "learner": {name: stored(value, f"the learner's parameter {name}") for name, value in chosen.items()},
@@ -107,7 +108,8 @@ def read_similarities(manifest: Manifest, arrays: Arrays, columns: Columns, n_co
 def _read_space(metric: Any, arrays: Arrays, columns: Columns) -> Space:
     """How rows become coordinates."""
     exponent, centre, scale, shares, matrix = (arrays[name] for name in ("exponent", "centre", "scale", "shares", "matrix"))
-    require(isinstance(metric, str) and metric in METRICS, "the metric is unknown")
+    names = metric.split("+") if isinstance(metric, str) else []
+    require(bool(names) and names == [name for name in METRICS if name in names], "the metric is unknown")
     require(len(scale) > 0, "there is no column")
     require((np.abs(exponent.astype(np.int64)) <= MAX_EXPONENT).all(), "the exponent of a column is none of a number")
     require((np.abs(centre) <= 1).all(), "the centre of a column is not within it")

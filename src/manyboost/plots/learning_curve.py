@@ -1,4 +1,4 @@
-"""What a fit did round by round: loss, training error, validation error."""
+"""What a fit did round by round: loss, training error, validation error, and the error on other rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from manyboost.plots.drawing import COLOURS, axes, tidy
 
@@ -20,6 +20,7 @@ class LearningCurveDisplay:
     ----------
     history : mapping of names to a number for each round, as ``history_`` of a fitted classifier
     n_kept : rounds that were kept, where early stopping went on behind them
+    test_error : error on other rows after each round, or None
 
     Examples
     --------
@@ -33,30 +34,42 @@ class LearningCurveDisplay:
 
     history: Mapping[str, ArrayLike]
     n_kept: int
+    test_error: NDArray[np.float64] | None = None
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LearningCurveDisplay:
-        """From a fitted classifier."""
-        return cls(estimator.history_, estimator.n_estimators_).plot(ax=ax)
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *, log_loss: bool = False, ax: Any = None
+    ) -> LearningCurveDisplay:
+        """From a fitted classifier and, if they are given, other rows with their labels."""
+        wrong = None if X is None else np.array([np.mean(said != np.asarray(y)) for said in estimator.staged_predict(X)])
+        return cls(estimator.history_, estimator.n_estimators_, wrong).plot(log_loss=log_loss, ax=ax)
 
-    def plot(self, *, ax: Any = None) -> LearningCurveDisplay:
-        """Draw; the loss is relative to that of the first round."""
+    def plot(self, *, log_loss: bool = False, ax: Any = None) -> LearningCurveDisplay:
+        """Draw; the loss is relative to that of the first round, or, with ``log_loss``, on a logarithmic axis of its own on the right."""
         ax = axes(ax)
-        for (name, label), colour in zip(
-            {"training_error": "training error", "validation_error": "validation error", "loss": "loss, relative"}.items(),
-            COLOURS,
-            strict=False,
-        ):
-            values = np.asarray(self.history[name], float)
+        loss = np.asarray(self.history["loss"], float)
+        on_loss = ax.twinx() if log_loss else ax
+        series = {
+            "training error": (ax, self.history["training_error"]),
+            "validation error": (ax, self.history["validation_error"]),
+            "loss" if log_loss else "loss, relative": (on_loss, loss / loss[0] if len(loss) and loss[0] > 0 and not log_loss else loss),
+            "test error": (ax, () if self.test_error is None else self.test_error),
+        }
+        lines = []
+        for (label, (where, numbers)), colour in zip(series.items(), COLOURS, strict=False):
+            values = np.asarray(numbers, float)
             if len(values) and np.isfinite(values).any():
-                shown = values / values[0] if name == "loss" and values[0] > 0 else values
-                ax.plot(np.arange(1, len(shown) + 1), shown, label=label, color=colour, linestyle=":" if name == "loss" else "-")
-        if self.n_kept < len(np.asarray(self.history["loss"])):
-            ax.axvline(self.n_kept, color="#666666", linewidth=1, label="rounds kept")
-        ax.set(xlabel="round", ylabel="error, relative loss", ylim=(0, None))
+                style = ":" if label.startswith("loss") else "-"
+                lines += where.plot(np.arange(1, len(values) + 1), values, label=label, color=colour, linestyle=style)
+        if self.n_kept < len(loss):
+            lines.append(ax.axvline(self.n_kept, color="#666666", linewidth=1, label="rounds kept"))
+        ax.set(xlabel="round", ylabel="error" if log_loss else "error, relative loss", ylim=(0, None))
         tidy(ax)
-        ax.legend(frameon=False)
+        if log_loss:
+            on_loss.set(yscale="log", ylabel="loss")
+            on_loss.spines["top"].set_visible(False)
+        ax.legend(handles=lines, frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
