@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from manyboost import AdaBoostMHClassifier, SAMMEClassifier, calibration
 from manyboost.algorithms import ALGORITHMS
-from manyboost.calibration import folds_of_rows
+from manyboost.calibration import PilotPlan, folds_of_rows
 from manyboost.checks import some_rows
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import Boosted
@@ -216,11 +216,11 @@ def test_pilots_that_come_first_end_soon_after_the_best_length() -> None:
     X = rng.normal(size=(400, 4))
     y = (X[:, 0] + rng.normal(0, 1.5, 400) > 0).astype(int)  # mostly noise: a few rounds learn all there is
     model = AdaBoostMHClassifier(n_estimators=512, random_state=0)
-    pilots = clone(model)._fit(X, y, None, n_stages=6)
+    pilots = clone(model)._fit(X, y, None, plan=PilotPlan(n_stages=6))
     assert pilots is not None
     assert not pilots.gave_up
     fitted = clone(model)
-    found = fitted._fit(X, y, None, n_stages=6, pilots_first=True)
+    found = fitted._fit(X, y, None, plan=PilotPlan(n_stages=6, first=True))
     assert found is not None
     assert found.gave_up
     assert found.n_made == found.lengths[-1] < pilots.lengths[-1]

@@ -29,7 +29,7 @@ from manyboost import BadModelFile, PIBoostClassifier, SAMMEClassifier, fingerpr
 from manyboost.algorithms import ALGORITHMS
 from manyboost.checks import parts_of
 from manyboost.model_file.boosted import NOT_STORED
-from manyboost.model_file.formats import FORMATS
+from manyboost.model_file.formats import FORMATS, LATEST
 from manyboost.model_file.names import HOW_TO_RUN
 from manyboost.model_file.values import from_plain, plain
 
@@ -376,7 +376,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 def test_what_the_messages_say(files: dict[str, bytes], tmp_path: Path) -> None:
     data, path = files["samme"], tmp_path / "model"
     assert "pickled models are programs" in refused(pickle.dumps([1, 2, 3] * 20), path)
-    assert "reads up to 9; update ManyBoost" in refused(sign(data[:8] + b"\x63\0\0\0" + data[12:-32]), path)
+    assert f"reads up to {LATEST}; update ManyBoost" in refused(sign(data[:8] + b"\x63\0\0\0" + data[12:-32]), path)
     assert "damaged" in refused(data[:-1] + bytes([data[-1] ^ 1]), path)
     manifest, arrays = take_apart(data)
     manifest["parameters"]["learning_rate"] = 5.0
