@@ -287,8 +287,7 @@ BY_HAND: list[tuple[str, Change, str]] = [
     ("output code", entry("code", (slice(None), 0), 1), "only one side"),
     ("output code", entry("reliability", (0, 0), 1.5), "not a share"),
     ("output code", entry("reliability", (0, 0), np.nan), "not a share"),
-    ("output code", fact("algorithm", to="one_vs_all"), "reduction that this ManyBoost"),
-    ("one vs all", fact("algorithm", to="output_code"), "reduction that this ManyBoost"),
+    ("output code", fact("algorithm", to="one_vs_all"), "parameter that the algorithm does not have"),
     ("output code", fact("row_distance", to=-1.0), "a distance of the code"),
     ("output code", fact("sharpness", to=0.0), "positive"),
     ("M1 of trees", entry("n_labels", 0, 2), "a label that does not exist"),
@@ -314,6 +313,24 @@ def test_files_made_by_hand(name: str, change: Change, said: str, files: dict[st
         change(manifest, arrays, parts)
     with pytest.raises(BadModelFile, match=said):
         loaded(put_all_together(version_of(files[name]), manifest, arrays, parts))
+
+
+def test_output_codes_from_before_columns_were_weighted(files: dict[str, bytes]) -> None:
+    manifest, arrays, parts = take_all_apart(files["output code"])
+    manifest["parameters"]["decode"] = "logistic"
+    del arrays["reliability"]
+    model = loaded(put_all_together(9, manifest, arrays, parts))
+    assert model.reliability_.tolist() == np.abs(model.code_).tolist()
+    assert loaded(files["output code"]).code_.tolist() == model.code_.tolist()
+
+
+def test_machines_from_before_kernels_had_intercepts(files: dict[str, bytes]) -> None:
+    manifest, arrays, parts = take_all_apart(files["kernel, sparse"])
+    manifest["parameters"] |= {"kernel": "linear"}
+    del manifest["parameters"]["fit_intercept"]
+    model = loaded(put_all_together(8, manifest, arrays, parts))
+    assert model.fit_intercept is False
+    assert not model.intercept_.any()
 
 
 def test_members_of_another_table_are_refused(files: dict[str, bytes], fitted: dict[str, Any]) -> None:

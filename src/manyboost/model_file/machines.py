@@ -142,6 +142,9 @@ def _read_kernel(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> M
             "_constant": model._constant_wanted(),
         }
 
+    given = manifest["parameters"]
+    if isinstance(given, dict) and "fit_intercept" not in given:  # the parameter is younger than the first of these files
+        manifest = {**manifest, "parameters": {**given, "fit_intercept": False}}
     return _read(MulticlassSVC, manifest, of_kind, has_bound=True)  # type: ignore[no-any-return]
 
 

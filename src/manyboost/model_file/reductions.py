@@ -45,8 +45,7 @@ def _write(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 def _read(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> CodedClassifier:
     name = manifest["algorithm"]
-    known = {name for name, kind in REDUCTIONS.items() if (kind is OutputCodeClassifier) == ("reliability" in arrays)}
-    require(isinstance(name, str) and name in known, "it is of a reduction that this ManyBoost does not have")
+    require(isinstance(name, str) and name in REDUCTIONS, "it is of a reduction that this ManyBoost does not have")
     model, classes = build(REDUCTIONS[name], manifest["parameters"]), read_classes(manifest)
     code, weight = arrays["code"], arrays["weight"]
     K, c = code.shape
@@ -59,8 +58,9 @@ def _read(manifest: Manifest, arrays: Arrays, models: Sequence[Any]) -> CodedCla
         require(c == K * (K - 1) // 2 and np.array_equal(code, one_vs_one(K)), "the code is not each pair of classes")
     require(((weight > 0) & (weight <= 1)).all(), "the weight of a column is not above 0 and at most 1")
     reliability = {}
+    require(isinstance(model, OutputCodeClassifier) or "reliability" not in arrays, "only output codes have columns that are more reliable")
     if isinstance(model, OutputCodeClassifier):
-        share = arrays["reliability"]
+        share = arrays.get("reliability", (code != 0).astype(np.float64))  # version 9 has none: columns are as good as each other
         require(((share > 0) == (code != 0)).all() and (share <= 1).all(), "the reliability of a column is not a share of a class it has")
         reliability = {"reliability_": share}
     distances = (manifest["row_distance"], manifest["column_distance"])
