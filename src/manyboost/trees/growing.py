@@ -7,6 +7,7 @@ together: the smaller is filled, the larger is its parent minus the smaller, in 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -45,7 +46,7 @@ from manyboost.trees.splitting import loss_before, rest_of_tree, scan
 from manyboost.trees.statistics import Statistics
 
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
-THREAD_WORK = 1 << 20  # rows times features from which on a node is worth sharing
+THREAD_WORK = 1 << 19  # rows times columns from which on a node is worth sharing: about half a millisecond
 COLUMNS_PER_PASS = 4
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
@@ -308,6 +309,10 @@ class Grower:
         )
 
     @property
+    def _n_columns(self) -> int:
+        return len(self.table.columns) - 1
+
+    @property
     def _n_bins(self) -> int:
         return int(self.table.columns["offset"][-1])
 
@@ -363,7 +368,7 @@ class Grower:
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
         leaf = np.empty(table.n_rows, np.int32)
-        shared = self.n_threads > 1 and n_rows * table.n_features >= THREAD_WORK
+        shared = self.n_threads > 1 and n_rows * self._n_columns >= THREAD_WORK
         context = table, grid, rule, limits, growth
         if self.limits.random:
             if shared:
@@ -391,15 +396,22 @@ class Grower:
         return Tree(nodes, np.ldexp(growth.sums[:n, : grid.n_dense + grid.n_labels].astype(np.float64), -exponent))
 
     def _job_work(self, growth: Growth) -> int:
-        """Rows times features of the nodes to be evaluated."""
+        """Rows times columns of the nodes to be evaluated."""
         numbers = [growth.now[SMALL + which] for which in range(2) if growth.now[SMALL_OPEN + which]]
-        return sum(int(growth.nodes[n]["end"] - growth.nodes[n]["start"]) for n in numbers) * self.table.n_features
+        return sum(int(growth.nodes[n]["end"] - growth.nodes[n]["start"]) for n in numbers) * self._n_columns
+
+    def _share(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> None:
+        """Work on the parts at the same time, on the first of them in this thread."""
+        assert self.threads is not None
+        others = [self.threads.submit(work, part) for part in parts[1:]]
+        work(parts[0])
+        for other in others:
+            other.result()
 
     def _grow_by_histogram_on_threads(
         self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool, labels: Any, weights: Any, pool: Any
     ) -> None:
         """:func:`grow_by_histogram` with the columns of large nodes dealt out to the threads."""
-        assert self.threads is not None
         p = len(table.columns) - 1
         passes = -(-p // COLUMNS_PER_PASS)
         parts: list[tuple[Any, ...]] = []  # first and last column, then the workspace of a thread
@@ -413,7 +425,7 @@ class Grower:
             prepare_job_alone(grid, growth, labels, weights)
             best, lefts = parts[0][2:4]
             if self._job_work(growth) >= THREAD_WORK:
-                list(self.threads.map(lambda part: evaluate_features_alone(*context, *part), parts))
+                self._share(lambda part: evaluate_features_alone(*context, *part), parts)
                 for other in parts[1:]:  # in the order of columns and so of features, so that ties go to the lowest
                     better = other[2]["gain"] > best["gain"]
                     best[better], lefts[better] = other[2][better], other[3][better]
@@ -424,7 +436,6 @@ class Grower:
 
     def _grow_at_random_on_threads(self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool) -> None:
         """:func:`~manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out to the threads."""
-        assert self.threads is not None
         spaces = [self._workspace(part, grid.size) for part in range(self.n_threads)]
         draws, compare = [space[:4] for space in spaces], spaces[0][4:]
         ranges, _, sums, _ = draws[0]
@@ -441,13 +452,13 @@ class Grower:
                     node = int(growth.now[SMALL + which])
                     cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], self.n_threads + 1).astype(int)
                     work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(self.n_threads)]
-                    list(self.threads.map(lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2]), work))
+                    self._share(lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2]), work)
                     ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
                     ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
                     steps.draw_thresholds(table, limits, node, ranges)
                     for draw in draws[1:]:
                         draw[0][:] = ranges
-                    list(self.threads.map(lambda w: steps.sum_below(table, grid, growth.rows, *w), work))
+                    self._share(lambda w: steps.sum_below(table, grid, growth.rows, *w), work)
                     for draw in draws[1:]:
                         sums += draw[2]
                     steps.choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], *compare[2:])
