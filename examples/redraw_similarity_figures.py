@@ -67,7 +67,7 @@ def told(title: str, model: Any, errors: NDArray[Any]) -> str:
 
 
 def draw_curves(ax: Any, model: Any, errors: NDArray[Any], title: str = "") -> None:
-    LearningCurveDisplay(model.history_, model.n_estimators_, errors).plot(log_loss=True, ax=ax)
+    LearningCurveDisplay(model.history_, model.n_estimators_, errors).plot(log_scale=True, ax=ax)
     ax.set_title(title)
 
 

@@ -94,7 +94,7 @@ def test_learning_curve_marks_the_rounds_that_were_kept(model: GambleClassifier)
 
 
 def test_learning_curve_with_other_rows_and_the_loss_on_an_axis_of_its_own(model: GambleClassifier) -> None:
-    display = LearningCurveDisplay.from_estimator(model, X, y, log_loss=True)
+    display = LearningCurveDisplay.from_estimator(model, X, y, log_scale=True)
     errors = [np.mean(said != y) for said in model.staged_predict(X)]
     drawn = {line.get_label(): line for ax in display.figure_.axes for line in ax.lines}
     assert_allclose(drawn["test error"].get_ydata(), errors)

@@ -40,21 +40,21 @@ class LearningCurveDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *, log_loss: bool = False, ax: Any = None
+        cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *, log_scale: bool = False, ax: Any = None
     ) -> LearningCurveDisplay:
         """From a fitted classifier and, if they are given, other rows with their labels."""
         wrong = None if X is None else np.array([np.mean(said != np.asarray(y)) for said in estimator.staged_predict(X)])
-        return cls(estimator.history_, estimator.n_estimators_, wrong).plot(log_loss=log_loss, ax=ax)
+        return cls(estimator.history_, estimator.n_estimators_, wrong).plot(log_scale=log_scale, ax=ax)
 
-    def plot(self, *, log_loss: bool = False, ax: Any = None) -> LearningCurveDisplay:
-        """Draw; the loss is relative to that of the first round, or, with ``log_loss``, on a logarithmic axis of its own on the right."""
+    def plot(self, *, log_scale: bool = False, ax: Any = None) -> LearningCurveDisplay:
+        """Draw; the loss is relative to that of the first round, or, with ``log_scale``, on a logarithmic axis of its own on the right."""
         ax = axes(ax)
         loss = np.asarray(self.history["loss"], float)
-        on_loss = ax.twinx() if log_loss else ax
+        on_loss = ax.twinx() if log_scale else ax
         series = {
             "training error": (ax, self.history["training_error"]),
             "validation error": (ax, self.history["validation_error"]),
-            "loss" if log_loss else "loss, relative": (on_loss, loss / loss[0] if len(loss) and loss[0] > 0 and not log_loss else loss),
+            "loss" if log_scale else "loss, relative": (on_loss, loss / loss[0] if len(loss) and loss[0] > 0 and not log_scale else loss),
             "test error": (ax, () if self.test_error is None else self.test_error),
         }
         lines = []
@@ -65,9 +65,9 @@ class LearningCurveDisplay:
                 lines += where.plot(np.arange(1, len(values) + 1), values, label=label, color=colour, linestyle=style)
         if self.n_kept < len(loss):
             lines.append(ax.axvline(self.n_kept, color="#666666", linewidth=1, label="rounds kept"))
-        ax.set(xlabel="round", ylabel="error" if log_loss else "error, relative loss", ylim=(0, None))
+        ax.set(xlabel="round", ylabel="error" if log_scale else "error, relative loss", ylim=(0, None))
         tidy(ax)
-        if log_loss:
+        if log_scale:
             on_loss.set(yscale="log", ylabel="loss")
             on_loss.spines["top"].set_visible(False)
         ax.legend(handles=lines, frameon=False)

@@ -412,7 +412,7 @@ class Grower:
         self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool, labels: Any, weights: Any, pool: Any
     ) -> None:
         """:func:`grow_by_histogram` with the columns of large nodes dealt out to the threads."""
-        p = len(table.columns) - 1
+        p = self._n_columns
         passes = -(-p // COLUMNS_PER_PASS)
         parts: list[tuple[Any, ...]] = []  # first and last column, then the workspace of a thread
         for part in range(self.n_threads):
