@@ -73,8 +73,9 @@ BAD_ROWS = {
     "labels in two columns": (X, np.c_[Y, Y], None, "1d array"),
     "labels between the numbers": (X, X[:, 0], None, "continuous"),
     "a missing label": (X, with_value(np.nan, 3, Y.astype(float)), None, "y contains NaN"),
+    "a missing string": (X, pd.Series(with_value(None, 3, Y.astype(str).astype(object)), dtype="string"), None, "row 3 has no label"),
     "an infinite label": (X, with_value(np.inf, 3, Y.astype(float)), None, "y contains infinity"),
-    "None as a label": (X, np.array(["a", "b", None] * 20, object), None, "NoneType, str"),
+    "None as a label": (X, np.array(["a", "b", None] * 20, object), None, "y contains NaN or None: row 2 has no label"),
     "labels of two types": (X, np.array(["a", "b", 3] * 20, object), None, "int, str"),
     "labels as bytes": (X, np.array([b"a", b"b", b"c"] * 20), None, "bytes"),
     "65,536 labels": (np.zeros((2**17, 1)), np.arange(2**17) // 2, None, "65536 classes; at most 65535"),
@@ -295,7 +296,7 @@ def test_bad_categorical_features(categorical_features, message):
 
 
 def test_too_many_categories():
-    with pytest.raises(ValueError, match="Column 1 has 300 categories, and at most 255.*TargetEncoder"):
+    with pytest.raises(ValueError, match="Column 1 has 300 categories, and at most 255.*handle_unknown='missing'.*TargetEncoder"):
         small(categorical_features=[1]).fit(np.c_[np.zeros(300), np.arange(300)], np.arange(300) % 2)
     check_usable(small(categorical_features=[0]), np.arange(255)[:, None], np.arange(255) % 2)
 

@@ -214,6 +214,16 @@ def test_frames_strings_missing_values_and_unknown_categories():
     assert list(model.feature_names_in_) == ["size", "colour"]
 
 
+def test_columns_of_very_many_categories():
+    rng = np.random.default_rng(0)
+    number = rng.permutation(np.concatenate([np.arange(400), np.repeat(np.arange(200), 4)]))
+    frame = pd.DataFrame({"place": [f"p{k}" for k in number], "size": rng.normal(size=len(number))})
+    label = np.where(number < 200, number % 3, 3)
+    with pytest.warns(UserWarning, match="'place' has 400 categories"):
+        model = ManyBoostClassifier(**SHORT).fit(frame, label)
+    assert model.score(frame, label) > 0.8
+
+
 def test_sparse_is_dense():
     X, y = some_rows()
     X = np.where(np.abs(X) < 1, 0.0, X)

@@ -23,6 +23,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.checks import digest, some_rows
+from manyboost.columns import read_columns
+from manyboost.learners import NaiveBayes
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -177,6 +179,43 @@ def test_whole_numbers_with_gaps(dtype, beside):
     assert same_trees(model, other)
 
 
+WHOLE = RNG.integers(0, 5, (N, 4)).astype(float)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        WHOLE,
+        WHOLE.astype(np.int8),
+        np.where(RNG.random((N, 4)) < 0.3, np.nan, WHOLE * [1, 2, 60, 1]),
+        np.where(GAPS[:, None], np.nan, WHOLE) * [1, np.nan, 1, 1],
+        WHOLE + [0, 250, 0, 0],
+        WHOLE * [1, 0.5, 1, -1],
+    ],
+    ids=["numbers", "integers", "missing", "a column without any", "large", "fractions"],
+)
+@pytest.mark.parametrize("handle_unknown", ["error", "missing"])
+def test_whole_numbers_as_categories_are_read_as_any_others(X, handle_unknown):
+    """At once where they are small; an array of objects is read column by column."""
+    objects = np.where(np.isnan(X), None, X.astype(object))
+    strange = np.where(X == X[~np.isnan(X)].min(), 3, X)
+    asked = {"categorical_features": np.array([False, True, True, True]), "handle_unknown": handle_unknown}
+    read = [read_columns(NaiveBayes(), table, None, **asked) for table in (X, objects)]
+    assert read[0][1] == read[1][1]
+    assert [type(value) for known in read[0][1].categories for value in known or ()] == [
+        type(value) for known in read[1][1].categories for value in known or ()
+    ]
+    np.testing.assert_array_equal(read[0][0], read[1][0])
+    learner = NaiveBayes(**asked).fit(X, Y)
+    said = []
+    for table in (strange, strange.astype(object)):
+        try:
+            said.append(learner.predict_proba(table).tolist())
+        except ValueError as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+
+
 def test_a_column_without_any_category():
     X = frame(animal=pd.Series([None] * N, dtype=object))
     model = small().fit(X, Y)
@@ -218,7 +257,7 @@ def test_dates_may_be_categories():
         (frame(number=np.where(GAPS, np.inf, NUMBER)), "contains infinity"),
         (frame(x=NUMBER + 1j), "Column 'x' cannot be read as numbers.*Complex"),
         (pl.DataFrame({"number": NUMBER}).lazy(), "collect"),
-        (pd.DataFrame(np.c_[NUMBER, NUMBER], columns=["a", "a"]), "(?i)unique column names|more than one column named"),
+        (pd.DataFrame(np.c_[NUMBER, NUMBER], columns=["a", "a"]), "more than one column named 'a'"),
         (pd.DataFrame({"a": NUMBER, 1: NUMBER}), "string names"),
         (pd.Series(NUMBER), "2-dimensional|2D"),
         (frame(animal=ANIMAL).iloc[:0], "0 sample"),
@@ -264,6 +303,24 @@ def test_unknown_categories():
     model.set_params(handle_unknown="missing")
     missing = frame(animal=pd.Series(np.where(GAPS, None, ANIMAL), dtype=object))
     assert (model.predict_proba(strange) == model.predict_proba(missing)).all()
+
+
+def test_of_too_many_categories_the_most_frequent_are_kept_and_the_others_are_missing():
+    rng = np.random.default_rng(0)
+    number = np.concatenate([np.arange(300), rng.integers(0, 250, 900)])  # 250 that are frequent, 50 that occur once
+    y = number % 2
+    names = np.array([f"c{k:03}" for k in range(300)])
+    with pytest.raises(ValueError, match="300 categories.*handle_unknown='missing'"):
+        small().fit(pd.DataFrame({"c": names[number]}), y)
+    with pytest.warns(UserWarning, match="Column 'c' has 300 categories, and at most 255.* of 45 rows, count as missing"):
+        model = small(handle_unknown="missing").fit(pd.DataFrame({"c": names[number]}), y)
+    kept = np.bincount(number, minlength=300) > 1
+    kept[np.flatnonzero(~kept)[: 255 - kept.sum()]] = True  # of equally frequent ones the first
+    fewer = pd.DataFrame({"c": pd.Series(np.where(kept[number], names[number], None), dtype=object)})
+    said = model.predict_proba(pd.DataFrame({"c": names[number]}))
+    assert (said == small().fit(fewer, y).predict_proba(fewer)).all()
+    rare = pd.DataFrame({"c": names[~kept][:2]})
+    assert (model.predict_proba(rare) == model.predict_proba(pd.DataFrame({"c": [None, "never seen"]}))).all()
 
 
 def test_a_number_where_a_category_was_and_the_other_way_round():

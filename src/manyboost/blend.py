@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyboost.algorithms import ALGORITHMS
 from manyboost.blend_parts import FittedPart, Part, TimeLeft, TrainingRows
-from manyboost.calibration import N_FOLDS, PilotPlan
+from manyboost.calibration import PilotPlan
 from manyboost.columns import TakesTables, feature_names, read_columns
 from manyboost.contributions import BlendExplanation, DecidedRow, one_row
 from manyboost.estimator import BoostingClassifier
@@ -47,6 +47,7 @@ from manyboost.parameters import (
 )
 from manyboost.protocol import Task
 from manyboost.row_keys import keys_of_numbers
+from manyboost.validation import N_FOLDS
 
 Floats = NDArray[np.float64]
 MOST_LEAVES = 2048
@@ -77,7 +78,8 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
     categorical_features : "from_dtype", None, or array-like
         Columns that hold categories: those of such a type in a data frame (category, string, boolean), none, or a mask, numbers or names.
     handle_unknown : {"missing", "error"}
-        What to do in predict with a category that did not occur in training.
+        What to do in predict with a category that did not occur in training. With "missing", a column of more than 255 categories is
+        taken, too: its most frequent ones are told apart, the others count as missing, with a warning.
     class_weight : None, "balanced" or dict
         Factors of the rows' weights by class, as everywhere in scikit-learn.
     cost_matrix : None, array, dict or data frame

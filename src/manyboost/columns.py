@@ -7,6 +7,7 @@ copy.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_array, validate_data
 MAX_CATEGORIES = 255
 # What a column holds, by the first letters of the name of its type: pandas, polars and arrow have many types and few words for them.
 _CATEGORIES = ("category", "categorical", "enum", "object", "str", "string", "large_string", "bool", "boolean", "dictionary")
+_NUMBERS = "iuf"  # kinds of arrays
 _TIMES = ("datetime", "date", "timestamp", "time", "timedelta", "duration", "period")
 
 
@@ -88,10 +90,13 @@ def _missing(column: Any, values: NDArray[Any]) -> NDArray[np.bool_]:
         if hasattr(column, name):
             missing = np.array(getattr(column, name)(), dtype=bool)
             return missing | np.isnan(values) if values.dtype.kind == "f" else missing
-    return np.fromiter((_is_missing(value) for value in column), bool, len(column))
+    if values.dtype.kind in _NUMBERS:
+        return np.asarray(np.isnan(values))
+    return np.fromiter((is_missing(value) for value in column), bool, len(column))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Is this None, NaN, NaT or pandas.NA?"""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA answers neither yes nor no
@@ -135,6 +140,9 @@ def _distinct(column: Any, values: NDArray[Any], missing: NDArray[np.bool_], nam
         if hasattr(column, "factorize"):  # pandas knows them without looking at every row
             number, found = column.factorize()
             return [_plain(value) for value in found], np.asarray(number, np.intp)
+        if values.dtype.kind in _NUMBERS:
+            found, number = np.unique(values, return_inverse=True)
+            return found.tolist(), number
         plain = values.astype(object)
         plain[missing] = None
         at: dict[Any, int] = {}
@@ -144,19 +152,34 @@ def _distinct(column: Any, values: NDArray[Any], missing: NDArray[np.bool_], nam
         raise TypeError(f"Column {name} holds values that cannot be categories: {error}.") from None
 
 
-def _learn_categories(distinct: list[Any], number: NDArray[np.intp], missing: NDArray[np.bool_], name: str) -> tuple[Any, ...]:
-    """The values of rows that are not missing, in order."""
+def _learn_categories(
+    distinct: list[Any], number: NDArray[np.intp], missing: NDArray[np.bool_], name: str, too_many_is_error: bool
+) -> tuple[Any, ...]:
+    """The values of rows that are not missing, in order; of too many, the most frequent, and of equally frequent ones the first."""
     try:
-        occurring = {distinct[at] for at in np.unique(number[~missing])}
-        known = sorted(occurring, key=lambda value: (str(type(value)), value))
+        counts: dict[Any, int] = {}
+        for at, count in zip(*np.unique(number[~missing], return_counts=True), strict=True):
+            counts[distinct[at]] = counts.get(distinct[at], 0) + int(count)
+        known = sorted(counts, key=lambda value: (str(type(value)), value))
     except TypeError as error:
         raise TypeError(f"Column {name} holds values that cannot be categories: {error}.") from None
-    if len(known) > MAX_CATEGORIES:
+    if len(known) <= MAX_CATEGORIES:
+        return tuple(known)
+    if too_many_is_error:
         raise ValueError(
-            f"Column {name} has {len(known)} categories, and at most {MAX_CATEGORIES} can be told apart. Merge the rare ones, encode the "
-            "column (for example with sklearn.preprocessing.TargetEncoder), or leave it out of categorical_features if it is a number."
+            f"Column {name} has {len(known)} categories, and at most {MAX_CATEGORIES} can be told apart. Use handle_unknown='missing' to "
+            f"keep the {MAX_CATEGORIES} most frequent, encode the column (for example with sklearn.preprocessing.TargetEncoder), or leave "
+            "it out of categorical_features if it is a number."
         )
-    return tuple(known)
+    frequent = set(sorted(known, key=lambda value: -counts[value])[:MAX_CATEGORIES])
+    n_rare = sum(count for value, count in counts.items() if value not in frequent)
+    warnings.warn(
+        f"Column {name} has {len(known)} categories, and at most {MAX_CATEGORIES} can be told apart: the others, of {n_rare} rows, count "
+        "as missing values.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return tuple(value for value in known if value in frequent)
 
 
 def _encode(
@@ -185,14 +208,17 @@ def _encode_numbers(column: Any, values: NDArray[Any], name: str) -> NDArray[np.
     if values.dtype == object:
         values = np.where(_missing(column, values), np.nan, values)
     try:
-        out = check_array(values[:, None], dtype=np.float64, ensure_all_finite=False)[:, 0]
+        if values.dtype.kind not in _NUMBERS:
+            values = check_array(values[:, None], dtype=np.float64, ensure_all_finite=False)[:, 0]
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"Column {name} cannot be read as numbers: {error}. If it holds categories, name it in categorical_features."
         ) from None
-    with _huge_values():
-        assert_all_finite(out, allow_nan=True, input_name=f"column {name}")
-    return np.asarray(out)
+    out = np.asarray(values, np.float64)
+    if np.isinf(out).any():
+        with _huge_values():
+            assert_all_finite(out, allow_nan=True, input_name=f"column {name}")  # says which
+    return out
 
 
 def _huge_values() -> np.errstate:
@@ -233,6 +259,7 @@ def _read_each_column(
 ) -> tuple[Any, Columns]:
     if not hasattr(X, "shape"):
         X = np.asarray(X, dtype=object)
+    columns = _frame_columns(X) if _is_frame(X) else []
     validate_data(estimator, X, reset=known is None, skip_check_array=True)
     if len(X.shape) != 2 or 0 in X.shape:
         check_array(np.asarray(X), dtype=None)  # raises scikit-learn's own messages for no rows, no columns, wrong dimensions
@@ -241,7 +268,11 @@ def _read_each_column(
         mask = _which_are_categorical(X, categorical_features, n_features)
     else:
         mask = np.array([categories is not None for categories in known.categories], bool)
-    columns = _frame_columns(X) if _is_frame(X) else list(np.asarray(X).T)
+    if isinstance(X, np.ndarray) and X.dtype.kind in _NUMBERS:
+        read = _read_small_whole_numbers(X, known, mask, unknown_is_error)
+        if read is not None:
+            return read
+    columns = columns or list(np.asarray(X).T)
     if _is_frame(X) and all(re.match("u?int|float", _type_name(column)) for column in columns) and not mask.any():
         with _huge_values():  # at once, in their own type
             numeric = check_array(X, dtype="numeric", ensure_all_finite="allow-nan", estimator=estimator)
@@ -257,7 +288,46 @@ def _read_each_column(
             continue
         missing = _missing(column, values)
         distinct, number = _distinct(column, values, missing, name)
-        categories = _learn_categories(distinct, number, missing, name) if known is None else known.categories[at] or ()
+        categories = known.categories[at] or () if known else _learn_categories(distinct, number, missing, name, unknown_is_error)
         learnt.append(categories)
         out[:, at] = _encode(distinct, number, missing, categories, name, unknown_is_error)
     return out, known or Columns(tuple(learnt))
+
+
+def _read_small_whole_numbers(
+    X: NDArray[Any], known: Columns | None, mask: NDArray[np.bool_], unknown_is_error: bool
+) -> tuple[NDArray[np.float64], Columns] | None:
+    """An array whose categories are 0, 1, 2, ..., such as a booster hands on to its weak learners: all columns at once.
+
+    None where categories are anything else or something is to be complained of, which is then done column by column.
+    """
+    out = np.array(X, np.float64, order="F")
+    given = out[:, mask]
+    missing = np.isnan(given)
+    given[missing] = 0.0
+    if np.isinf(out[:, ~mask]).any() or given.min(initial=0.0) < 0 or given.max(initial=0.0) >= MAX_CATEGORIES:
+        return None
+    number = given.astype(np.intp)
+    if (number != given).any():
+        return None
+    number += MAX_CATEGORIES * np.arange(number.shape[1])
+    which = np.flatnonzero(mask).tolist()
+    if known is None:
+        occurs = np.zeros((len(which), MAX_CATEGORIES), bool)
+        occurs.ravel()[number[~missing]] = True
+        values = np.arange(MAX_CATEGORIES, dtype=np.float64 if X.dtype.kind == "f" else np.int64)
+        categories: list[tuple[Any, ...] | None] = [None] * len(mask)
+        for at, row in zip(which, occurs, strict=True):
+            categories[at] = tuple(values[row].tolist())
+        known = Columns(tuple(categories))
+    code = np.full((len(which), MAX_CATEGORIES), np.nan)
+    for row, at in zip(code, which, strict=True):
+        for place, value in enumerate(known.categories[at] or ()):
+            if isinstance(value, int | float) and 0 <= value < MAX_CATEGORIES and value == int(value):
+                row[int(value)] = place
+    codes = code.ravel()[number]
+    if unknown_is_error and (np.isnan(codes) & ~missing).any():
+        return None
+    codes[missing] = np.nan
+    out[:, mask] = codes
+    return out, known

@@ -13,6 +13,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from manyboost.columns import is_missing
 from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
 
 Floats = NDArray[np.float64]
@@ -45,7 +46,7 @@ def read_labels(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> Labels
         classes, labels = np.unique(y[used], return_inverse=True)
     except TypeError:
         kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-        raise TypeError(f"y mixes labels that cannot be compared ({kinds}); give labels of one type, and none that is missing.") from None
+        raise TypeError(f"y mixes labels that cannot be compared ({kinds}); give labels of one type.") from None
     check_classification_targets(y)
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"y has {len(classes)} classes; at most {MAX_CLASSES} can be told apart. Is y a number to be predicted?")
@@ -85,12 +86,19 @@ def encode_labels(y: Any, classes: NDArray[Any], n_rows: int, name: str) -> NDAr
 def _one_per_row(y: Any, n_rows: int, name: str) -> NDArray[Any]:
     if y is None:
         raise ValueError(f"A classifier requires y to be passed, but the target {name} is None.")
+    if hasattr(y, "to_numpy") and not isinstance(getattr(y, "dtype", None), np.dtype):
+        y = y.to_numpy()  # whole numbers of pandas that may be missing would become floats
     y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {n_rows} rows and {len(y)} labels in {name}.")
-    y = np.asarray(y)
-    kinds = {type(label) for label in y.tolist()} if y.dtype == object else set()
-    return np.array(y.tolist()) if len(kinds) == 1 and kinds <= {bool, int, float} else y
+    labels: NDArray[Any] = np.asarray(y)
+    if labels.dtype != object:
+        return labels
+    missing = next((at for at, label in enumerate(labels.tolist()) if is_missing(label)), None)
+    if missing is not None:
+        raise ValueError(f"Input {name} contains NaN or None: row {missing} has no label. Leave such rows out.")
+    kinds = {type(label) for label in labels.tolist()}
+    return np.array(labels.tolist()) if len(kinds) == 1 and kinds <= {bool, int, float} else labels
 
 
 def _in_range(weight: Floats) -> Floats:

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from manyboost.protocol import Task
 from manyboost.weak_learning import Rows, Validation
 
+N_FOLDS = 5
+HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
+
 
 def folds_of_rows(task: Task, keys: NDArray[np.uint64], *cuts: float) -> NDArray[np.intp]:
     """A part of the rows for each row: how many of the rising ``cuts`` (shares of the weight) its place in its class has passed.
@@ -26,6 +29,16 @@ def folds_of_rows(task: Task, keys: NDArray[np.uint64], *cuts: float) -> NDArray
         if len(np.unique(found)) > 1:
             part[members] = found
     return part
+
+
+def fifths_of_rows(task: Task, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """One of :data:`N_FOLDS` parts of equal weight for each row, as :func:`folds_of_rows` finds them."""
+    return folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
+
+
+def number_of_pilots(n_rows: float, n_most: int = N_FOLDS) -> int:
+    """How many of the fifths must be held out in turn so that of so many rows enough have been, but at most ``n_most``."""
+    return int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / n_rows), 1, n_most))
 
 
 def hold_out(task: Task, rows: Rows, fraction: float) -> tuple[Validation, Task, Rows]:
