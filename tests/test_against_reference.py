@@ -10,7 +10,7 @@ import pytest
 from tree_cases import CRITERIA, assert_same_tree, make, sparse_copy
 
 from manyboost.trees import reference
-from manyboost.trees.binning import MAX_SHARED_BINS
+from manyboost.trees.binning import MAX_SHARED_BINS, ROW_MAJOR, apply_bins, find_cuts
 from manyboost.trees.criteria import (
     ENTROPY,
     EXPONENTIAL,
@@ -31,6 +31,7 @@ from manyboost.trees.growing import GrowthLimits, to_grid
 from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.nodes import sum_rows
 from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
+from manyboost.trees.random_thresholds import CODES_TO_PACK, sum_codes
 from manyboost.trees.splitting import order_categories
 from manyboost.trees.statistics import Statistics
 
@@ -83,6 +84,11 @@ def call_of_feature(table, f, size, node_sums, column_hist, own):
 @numba.njit
 def call_order_categories(grid, rule, hist, order, n_used, position):
     order_categories(grid, rule, hist, order, n_used, position)
+
+
+@numba.njit
+def call_sum_codes(table, grid, rows, start, end, columns, places, hist):
+    sum_codes(table, grid, rows, start, end, columns, places, hist)
 
 
 @numba.njit
@@ -208,6 +214,26 @@ def test_histograms_of_shared_columns():
                     assert own[: len(expected) * grid.size].reshape(-1, grid.size).tolist() == expected
                     n_shared += 1
     assert n_shared > 300
+
+
+@pytest.mark.parametrize("n_codes", [3, CODES_TO_PACK, CODES_TO_PACK + 1, 255])
+def test_sums_of_codes(n_codes):
+    """Two statistics are added up in one word where there are few codes: also where all rows have the largest values of one sign."""
+    rng = np.random.default_rng(0)
+    largest = 2.0**24 - 1
+    for values in (rng.uniform(-largest, largest, (1000, 2)), np.full((1000, 2), largest), np.full((1000, 2), -largest)):
+        codes = rng.integers(0, n_codes, (1000, 3)).astype(float)
+        codes[500:, 1] = 0
+        table = apply_bins(codes, find_cuts(codes, np.ones(1000), np.zeros(3, np.int32), 255), ROW_MAJOR)
+        grid, _ = to_grid(Statistics.of_rows(np.rint(values)), random=True)
+        rows, columns = rng.permutation(1000).astype(np.int32), np.array([0, 2, 1], np.uint64)
+        hist = np.zeros(2 * 3 * n_codes, np.int64)
+        call_sum_codes(table, grid, rows, 10, 990, columns, np.arange(3, dtype=np.uint64) * np.uint64(2 * n_codes), hist)
+        expected = np.zeros((3, n_codes, 2), np.int64)
+        for i in rows[10:990]:
+            for at, c in enumerate(columns):
+                expected[at, table.bins[i, c]] += grid.dense[i]
+        assert (hist.reshape(3, n_codes, 2) == expected).all()
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)

@@ -12,13 +12,14 @@ from sklearn.metrics import log_loss
 
 from manyboost import AdaBoostMHClassifier, SAMMEClassifier, calibration
 from manyboost.algorithms import ALGORITHMS
-from manyboost.calibration import PilotPlan, folds_of_rows
+from manyboost.calibration import PilotPlan
 from manyboost.checks import some_rows
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import Boosted
 from manyboost.maths.links import best_temperature
 from manyboost.protocol import Task
 from manyboost.trees.forest import Forest
+from manyboost.validation import folds_of_rows
 
 N_TRAINED = 400
 

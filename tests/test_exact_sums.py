@@ -14,12 +14,11 @@ from manyboost.trees.exact_sums import (
     COARSE_BITS,
     COARSE_BLOCK,
     TOTAL_BITS,
-    coarse_exponent,
     exact_total,
     fine_exponent,
-    on_coarse_grid,
     on_fine_grid,
     sum_leaves,
+    to_coarse_grid,
 )
 from manyboost.trees.statistics import Statistics
 
@@ -34,7 +33,10 @@ lists = st.lists(ordinary, max_size=40) | st.lists(extreme, max_size=40)
 def test_exponents_are_those_of_the_reference(values):
     assert fine_exponent(np.array(values)) == reference.fine_exponent(values)
     assert fine_exponent(np.array(values[:3]), np.array(values[3:]).reshape(-1, 1)) == reference.fine_exponent(values)
-    assert coarse_exponent(np.array(values)) == reference.coarse_exponent(values)
+    for less in (0, 1):
+        first, second, exponent = to_coarse_grid(np.array(values[:3]), np.array(values[3:]), less)
+        assert exponent == reference.coarse_exponent(values) - less
+        assert [*first.tolist(), *second.tolist()] == [reference.on_grid(x, exponent) for x in values]
 
 
 @many
@@ -44,9 +46,7 @@ def test_whole_numbers_are_those_of_the_reference_and_never_too_many_bits(values
     whole = on_fine_grid(np.array(values), exponent).tolist()
     assert whole == [reference.on_grid(x, exponent) for x in values]
     assert sum(abs(x) for x in whole) <= 2**TOTAL_BITS
-    exponent = coarse_exponent(np.array(values))
-    whole = on_coarse_grid(np.array(values), exponent).tolist()
-    assert whole == [reference.on_grid(x, exponent) for x in values]
+    whole = to_coarse_grid(np.array(values), np.empty(0), 0)[0].tolist()
     assert max(map(abs, whole), default=0) <= 2**COARSE_BITS
 
 
@@ -56,7 +56,7 @@ def test_the_bits_are_made_use_of(values):
     """A grid that is safe but coarse would pass every other test."""
     whole = on_fine_grid(np.array(values), fine_exponent(np.array(values))).tolist()
     assert sum(abs(x) for x in whole) >= 2 ** (TOTAL_BITS - 2) - len(values)
-    largest = np.abs(on_coarse_grid(np.array(values), coarse_exponent(np.array(values)))).max()
+    largest = np.abs(to_coarse_grid(np.array(values), np.empty(0), 0)[0]).max()
     assert largest >= 2 ** (COARSE_BITS - 1)
 
 
@@ -94,7 +94,7 @@ def test_values_just_below_a_power_of_two_in_great_number():
 
 def test_coarse_blocks_fit_into_32_bits():
     values = np.full(COARSE_BLOCK, np.nextafter(1.0, 0))
-    whole = on_coarse_grid(values, coarse_exponent(values))
+    whole, _, _ = to_coarse_grid(values, np.empty(0), 0)
     assert whole.dtype == np.int32
     assert sum(whole.tolist()) == COARSE_BLOCK * 2**COARSE_BITS < 2**31
 
@@ -114,7 +114,7 @@ def test_zeros_denormal_numbers_and_nothing():
     for values in ([], [0.0], [0.0, -0.0], [5e-324, -1e-310]):
         assert fine_exponent(np.array(values)) == 0
         assert exact_total(np.array(values)) == 0.0
-    assert fine_exponent() == coarse_exponent() == 0
+    assert fine_exponent() == 0
     assert exact_total(np.array([1.0, 5e-324])) == 1.0
     assert exact_total(np.array([2.0**-1022] * 4)) == 0.0  # below 2^-1000, the finest grid there is
     assert exact_total(np.array([1e308] * 3 + [-1e308] * 3)) == 0.0

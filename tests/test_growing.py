@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from tree_cases import CRITERIA, FIELDS, Case, assert_same_tree, make, sparse_copy
 
-from manyboost.trees import growing, reference
+from manyboost.trees import growing, growing_on_threads, reference
 from manyboost.trees.binning import apply_bins, find_cuts, take_rows
 from manyboost.trees.criteria import GINI_CRITERION, least_squares, newton
 from manyboost.trees.growing import COARSE_TIE, FINE_TIE, Grower, GrowthLimits
@@ -42,7 +44,7 @@ def labelled(X, label, weight=None, n_categories=None, **limits):
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("work", [1, 150])  # every node is shared, or the larger ones
 def test_threads(criterion, splitter, work, pool, monkeypatch):
-    monkeypatch.setattr(growing, "THREAD_WORK", work)
+    monkeypatch.setattr(growing_on_threads, "THREAD_WORK", work)
     n_shared = 0
     for seed in range(25):
         case = make(seed, criterion, splitter)
@@ -58,7 +60,7 @@ def test_threads(criterion, splitter, work, pool, monkeypatch):
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize("splitter", SPLITTERS)
 def test_sparse_input(splitter, kind, pool, monkeypatch):
-    monkeypatch.setattr(growing, "THREAD_WORK", 1)
+    monkeypatch.setattr(growing_on_threads, "THREAD_WORK", 1)
     for seed in range(60):
         case = make(seed, CRITERIA[seed % 6], splitter)
         dense, sparse = case.grown(), case.on_matrix(sparse_copy(case.X, kind))
@@ -98,6 +100,20 @@ def test_one_grower_for_many_trees(splitter):
     for case in others:
         fresh = replace(case, table=table_case.table, limits=table_case.limits)
         assert_same_tree(grower.grow(case.statistics, case.criterion, case.seed, case.rows), fresh.grown())
+
+
+def test_what_a_grower_holds_is_given_back_at_once():
+    """One that held itself alive would keep its table and its working memory until the collector comes round."""
+    case = labelled([[0.0], [1.0], [2.0]], [0, 1, 0])
+    grower = Grower(case.table, case.limits)
+    grower.grow(case.statistics, case.criterion, 0)
+    held = weakref.ref(grower)
+    gc.disable()
+    try:
+        del grower
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_statistics_are_not_changed():

@@ -177,6 +177,9 @@ def test_degenerate_separators(s: int, K: int) -> None:
     u, clipped = separator_root(s, K, 0.4, 0.0, 0.6, 0.2)
     assert not clipped
     assert s * 0.2 * np.exp(s * u) == pytest.approx((K - s) * 0.4 * np.exp(-(K - s) * u) + s * 0.4 * np.exp(-s * u), rel=1e-10)
+    # the errors are a sum in another order than the total, and may exceed it by a rounding
+    beyond = separator_root(s, K, 0.1, np.nextafter(0.1, 1), 0.9, 0.01)
+    assert beyond == (pytest.approx(separator_root(s, K, 0.1, 0.1, 0.9, 0.01)[0], rel=1e-12), False)
     assert isinstance(separator_step(s, K, 0.4, 0.2, 0.6, 0.3), Refusal)  # a coin
     assert isinstance(separator_step(s, K, 0.0, 0.0, 1.0, 0.3), Refusal)  # nothing to part
     assert isinstance(separator_step(s, K, 1.0, 0.3, 0.0, 0.0), Refusal)

@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from manyboost.loop import ASKED_TO_STOP, Algorithm, Boosted, Work, boost
 from manyboost.maths.links import best_temperature, careful_log_loss
 from manyboost.protocol import Floats, Task
-from manyboost.validation import folds_of_rows
+from manyboost.validation import HELD_OUT_ROWS, N_FOLDS, fifths_of_rows, number_of_pilots
 from manyboost.weak_learning import Rows
 
-N_FOLDS = 5
-HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
 SHORTEST = 16  # rounds: below this the pilot has the full length
 PATIENCE = 2  # doublings of the length after the best one
 
@@ -135,10 +133,10 @@ def run_pilots(
     ``keys`` tell the rows apart.
     """
     settings = work.settings
-    fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
+    fold = fifths_of_rows(task, keys)
     if not (fold == 0).any():
         return None
-    n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / _effective_rows(task, keys)), 1, plan.n_most))
+    n_pilots = number_of_pilots(_effective_rows(task, keys), plan.n_most)
     half = settings.n_estimators // 2
     lengths = sorted({max(1, half >> shift) for shift in range(plan.n_stages)})
     if half < SHORTEST or algorithm.revises:  # members that are revised say nothing of shorter fits

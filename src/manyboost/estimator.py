@@ -148,6 +148,15 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         going_on = self.warm_start and hasattr(self, "forest_")
         if not going_on:
             self.__dict__.pop("forest_", None)  # a fit that fails leaves no model, rather than half of an old one
+        with Threads.of(self._n_threads()) as threads:
+            task, rows, keys = self._prepared(X, y, sample_weight, keys, going_on, threads)
+            rounds = Rounds(self, self.rounds_wanted, X, y, {"sample_weight": sample_weight})
+            return self._boost(task, rows, keys, validation_set, threads, going_on, rounds, plan)
+
+    def _prepared(
+        self, X: Any, y: Any, sample_weight: Any, keys: NDArray[np.uint64] | None, going_on: bool, threads: Threads
+    ) -> tuple[Task, Rows, NDArray[np.uint64]]:
+        """The rows as they are learnt from, and their keys. What is made on the way, such as a frame's numbers, is not kept."""
         if isinstance(X, BinnedTable):
             X.seen_by(self)
             numeric, columns = X, X.columns
@@ -161,10 +170,20 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
             self._columns: Columns = columns
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        with Threads.of(self._n_threads()) as threads:
-            return self._fit_rows(numeric, labels.y, labels.weight, validation_set, threads, going_on, Rounds(
-                self, self.rounds_wanted, X, y, {"sample_weight": sample_weight}
-            ), keys, plan)  # fmt: skip
+        number, weight = labels.y, labels.weight
+        used = np.flatnonzero(number >= 0)
+        if len(used) < len(number):
+            numeric, number, weight = numeric[used], number[used], weight[used]
+            keys = None if keys is None else keys[used]
+        if not going_on:
+            learnt = Preparation.learnt(self.estimator, numeric, number, weight, self._columns.n_categories, self.max_bins, threads)
+            self._binning: Binning | None = learnt.binning
+            self._space: Space | None = learnt.space
+        rows, number, weight, order = self._preparation.rows(numeric, number, weight, used, self._settings(self._seed), threads)
+        task = Task.of(number, len(self.classes_), weight, self.cost_matrix_ if self.trains_with_costs else None)
+        if not going_on:
+            self.class_prior_ = np.bincount(task.y, task.weight, task.K)
+        return task, rows, rows.keys if keys is None else keys[order]
 
     def share_bins(self, X: Any, sample_weight: Any = None) -> BinnedTable | None:
         """The table read and binned once, for clones that are fitted to some of its rows each, as ``fit(table[rows], ...)``.
@@ -190,24 +209,12 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: y has other classes than in the earlier fit; use warm_start=False to start anew.")
 
-    def _fit_rows(
-        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, validation_set: tuple[Any, Any, Any], threads: Threads,
-        going_on: bool, rounds: Rounds, keys: NDArray[np.uint64] | None, plan: PilotPlan,
+    def _boost(
+        self, task: Task, rows: Rows, keys: NDArray[np.uint64], validation_set: tuple[Any, Any, Any], threads: Threads, going_on: bool,
+        rounds: Rounds, plan: PilotPlan,
     ) -> Pilots | None:  # fmt: skip
-        settings, K = self._settings(self._seed), len(self.classes_)
-        used = np.flatnonzero(labels >= 0)
-        if len(used) < len(labels):
-            numeric, labels, weight = numeric[used], labels[used], weight[used]
-            keys = None if keys is None else keys[used]
-        if not going_on:
-            learnt = Preparation.learnt(self.estimator, numeric, labels, weight, self._columns.n_categories, self.max_bins, threads)
-            self._binning: Binning | None = learnt.binning
-            self._space: Space | None = learnt.space
-        rows, labels, weight, order = self._preparation.rows(numeric, labels, weight, used, settings, threads)
-        keys = rows.keys if keys is None else keys[order]
-        task = Task.of(labels, K, weight, self.cost_matrix_ if self.trains_with_costs else None)
-        if not going_on:
-            self.class_prior_ = np.bincount(task.y, task.weight, K)
+        """Boost, and find the temperature."""
+        settings, K = self._settings(self._seed), task.K
         of_learner = self._preparation.decoder(K)
         decoder = self.decoder(K) if of_learner is None else of_learner
         work = Work(decoder, K if decoder is None else len(decoder), settings, threads)

@@ -166,6 +166,7 @@ def boost(
         out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
         if out.stop_reason:
             break
+        del tries, made, best, gain  # and with them this round's statistics, before the next round makes its own
     else:
         out.stop_reason = all_rounds_made(settings.n_estimators)
     if not any_split:
@@ -292,10 +293,13 @@ def _settled(algorithm: Algorithm, task: Task, state: Any, solved: Sequence[Solv
     """The same with the vectors that the algorithm sets for one another once all members are known."""
     gains = [Gain(problem, answer.vectors, found.leaf) for problem, found, answer in solved if isinstance(answer, Answer)]
     settled = iter(algorithm.settle(task, state, gains) if gains else ())
-    return [
-        (problem, found, answer if isinstance(answer, Refusal) else replace(answer, vectors=next(settled)))
-        for problem, found, answer in solved
-    ]
+    out: list[Solved] = []
+    for problem, found, answer in solved:
+        if isinstance(answer, Answer):
+            vectors = next(settled)
+            answer = answer if vectors is answer.vectors else replace(answer, vectors=vectors)
+        out.append((problem, found, answer))
+    return out
 
 
 def _revised(

@@ -19,10 +19,9 @@ from manyboost.learners.similarities import squared_distances
 from manyboost.learners.similarity_space import METRICS, Space, learn_space
 from manyboost.protocol import Floats, Task
 from manyboost.row_keys import keys_of_numbers
-from manyboost.validation import folds_of_rows
+from manyboost.validation import N_FOLDS, fifths_of_rows
 
 N_JUDGED = 2000  # rows that speak
-N_FOLDS = 5
 N_NEIGHBOURS = 3
 DEVIATIONS = 2.0  # by which the count must differ from that of chance
 BLOCK = 256  # rows whose distances are made together
@@ -63,7 +62,7 @@ def _not_clearly_worse(right: dict[str, NDArray[np.bool_]], weight: Floats) -> t
 
 def _right_by_neighbours(X: Any, task: Task, keys: NDArray[np.uint64], space: Callable[[NDArray[np.intp]], Space]) -> NDArray[np.bool_]:
     """Which rows are classified rightly by their nearest neighbours among the rows of other folds; rows of no fold are not asked."""
-    fold = folds_of_rows(task, keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
+    fold = fifths_of_rows(task, keys)
     right = np.zeros(len(task.y), bool)
     for held in range(N_FOLDS):
         inside, outside = np.flatnonzero(fold != held), np.flatnonzero(fold == held)

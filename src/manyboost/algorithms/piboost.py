@@ -94,10 +94,12 @@ class PIBoostClassifier(BoostingClassifier):
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         problems = []
         for j, S in enumerate(self.masks(task.K)):
-            s, by_cost = int(S.sum()), self.learner_weights == "cost"
-            cost = np.where(S, task.K - s, float(s)) if by_cost else np.ones(task.K)
-            inside, weighted = sides_and_costs(W.values[j], S.astype(np.uint16), cost, task.y)
-            problems.append(Problem(Statistics.of_labels(inside, weighted, 2), GINI_CRITERION, column=j, tag=S))
+            s, side, weight = int(S.sum()), S.astype(np.uint16), W.values[j]
+            if self.learner_weights == "cost":
+                inside, weight = sides_and_costs(weight, side, np.where(S, task.K - s, float(s)), task.y)
+            else:
+                inside = side[task.y]
+            problems.append(Problem(Statistics.of_labels(inside, weight, 2), GINI_CRITERION, column=j, tag=S))
         return problems
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:

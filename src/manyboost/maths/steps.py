@@ -28,9 +28,10 @@ def confidences(W_plus: Floats, W_minus: Floats, smoothing: float, largest: floa
     Of a leaf without weight it is 0.
     """
     c = half_log_odds(W_plus, W_minus, smoothing)
-    c[np.isnan(c)] = 0.0
-    bounded = np.clip(c, -largest, largest)
-    return bounded, float(np.abs(bounded).max()), bool((np.abs(c) > largest).any())
+    if smoothing == 0.0:
+        c[np.isnan(c)] = 0.0
+    most = float(np.abs(c).max())
+    return (np.clip(c, -largest, largest), largest, True) if most > largest else (c, most, False)
 
 
 def clipped_error(error: float) -> tuple[float, bool]:
@@ -69,13 +70,14 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
     r = K - s
     cap = 0.5 * math.log((1 - KAPPA) / KAPPA) / r
     total = A1 + A2
+    right1, right2 = max(A1 - e1, 0.0), max(A2 - e2, 0.0)  # sums of many leaves, of which one may be rounded up and the other down
     if e1 + e2 <= KAPPA * total:
         return cap, True
-    if A1 - e1 + A2 - e2 <= KAPPA * total:
+    if right1 + right2 <= KAPPA * total:
         return -cap, True
 
     ends = []
-    for good, bad, rate in ((A1 - e1, e1, r), (A2 - e2, e2, s)):
+    for good, bad, rate in ((right1, e1, r), (right2, e2, s)):
         if good > 0 and bad > 0:
             ends.append(math.log(good / bad) / (2 * rate))
     low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
@@ -83,7 +85,7 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
     def slope(u: float) -> tuple[float, float]:
         """g and its derivative; with many classes e^{(K-s)u} overflows far from the root."""
         of1, of2 = e1 * math.exp(min(r * u, 700.0)), e2 * math.exp(min(s * u, 700.0))
-        against1, against2 = (A1 - e1) * math.exp(min(-r * u, 700.0)), (A2 - e2) * math.exp(min(-s * u, 700.0))
+        against1, against2 = right1 * math.exp(min(-r * u, 700.0)), right2 * math.exp(min(-s * u, 700.0))
         return r * (of1 - against1) + s * (of2 - against2), r * r * (of1 + against1) + s * s * (of2 + against2)
 
     width = 1.0 / r
@@ -92,7 +94,7 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
     width = 1.0 / r
     while slope(high)[0] < 0:
         high, width = high + width, 2 * width
-    start, stiff = 0.5 * (low + high), 2 * r * math.sqrt(e1 * (A1 - e1))
+    start, stiff = 0.5 * (low + high), 2 * r * math.sqrt(e1 * right1)
     if stiff > 0 and len(ends) == 2:  # the first part is 2r sqrt(..) sinh(r (u - ends[0])); the second hardly changes meanwhile
         start = ends[0] - math.asinh(slope(ends[0])[0] / stiff) / r
     return increasing_root(slope, low, high, start), False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,9 +49,11 @@ class Weights:
 
     def updated(self, values: Floats) -> Weights:
         """New values on the same scale, brought back into range if they are about to leave it."""
-        largest = values.max(axis=1) if len(self.exponent) > 1 else values.max(initial=0.0, keepdims=True).reshape(1)
-        shift = np.frexp(largest)[1].astype(np.int64)
-        if np.abs(shift).max() <= RANGE:
+        if len(self.exponent) == 1:
+            shift = np.array([math.frexp(values.max(initial=0.0))[1]])
+        else:
+            shift = np.frexp(values.max(axis=1))[1].astype(np.int64)
+        if shift.min() >= -RANGE and shift.max() <= RANGE:
             return Weights(values, self.exponent)
         shift = np.where(np.abs(shift) > RANGE, shift, 0)
         scaled = np.ldexp(values, -shift if len(shift) == 1 else -shift[:, None])

@@ -87,10 +87,30 @@ def _to_fine_grid(first, second, less, out_first, out_second):
     return exponent
 
 
-@compiled
+@compiled_part
+def _bits_of_largest(values):
+    """The largest absolute value as it is stored, its exponent in front."""
+    bits = values.view(np.int64)
+    largest = np.int64(0)
+    for i in range(bits.size):  # in order of size, as integers, which vector registers compare
+        largest = max(largest, bits[i] & np.int64(0x7FFFFFFFFFFFFFFF))
+    return largest
+
+
+@compiled_part
 def _round_to_coarse_grid(values, scale, out):
     for i in range(values.size):
         out[i] = np.int32(np.rint(values[i] * scale))
+
+
+@compiled
+def _to_coarse_grid(first, second, less, out_first, out_second):
+    """Both on the grid that their largest value allows, made coarser by ``less``; its exponent."""
+    bits = max(_bits_of_largest(first), _bits_of_largest(second))
+    exponent = (min(COARSE_BITS - ((bits >> 52) - 1022), 1000) if bits > 0 else 0) - less
+    _round_to_coarse_grid(first, math.ldexp(1.0, exponent), out_first)
+    _round_to_coarse_grid(second, math.ldexp(1.0, exponent), out_second)
+    return exponent
 
 
 @compiled
@@ -125,22 +145,18 @@ def to_fine_grid(first: Floats, second: Floats, less: int, empty: tuple[Empty, E
     return *out, exponent
 
 
+def to_coarse_grid(
+    first: Floats, second: Floats, less: int, empty: tuple[Empty, Empty] = (np.empty, np.empty)
+) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    """The same in 32 bits. The exponent is that at which the largest absolute value has at most 24 bits, less ``less``."""
+    out = empty[0](first.shape, np.int32), empty[1](second.shape, np.int32)
+    exponent = int(_to_coarse_grid(_flat(first), _flat(second), less, out[0].reshape(-1), out[1].reshape(-1)))
+    return *out, exponent
+
+
 def on_fine_grid(values: Floats, exponent: int) -> NDArray[np.int64]:
     """The values as whole multiples of 2**-exponent."""
     return np.rint(values * 2.0**exponent).astype(np.int64)
-
-
-def coarse_exponent(*arrays: Floats) -> int:
-    """The e for which the largest absolute value, times 2**e, has at most 24 bits."""
-    largest = max((float(max(array.max(), -array.min())) for array in arrays if array.size), default=0.0)
-    return min(max(COARSE_BITS - math.frexp(largest)[1], -1000), 1000) if largest else 0
-
-
-def on_coarse_grid(values: Floats, exponent: int, empty: Empty = np.empty) -> NDArray[np.int32]:
-    """The values as whole multiples of 2**-exponent, in 32 bits."""
-    out = empty(values.shape, np.int32)
-    _round_to_coarse_grid(np.ascontiguousarray(values).reshape(-1), 2.0**exponent, out.reshape(-1))
-    return out
 
 
 def sum_leaves(statistics: Statistics, leaf: NDArray[np.int32], n_leaves: int) -> Floats:

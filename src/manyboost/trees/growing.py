@@ -1,13 +1,11 @@
 """Grow one tree: one compiled call, or the same compiled parts with large nodes shared among threads.
 
-Nodes are split depth-first, or best-first when the number of leaves is limited. By histogram, a node's children are evaluated
-together: the smaller is filled, the larger is its parent minus the smaller, in place, four features at a time while they are in cache.
+Nodes are split depth-first, or best-first when the number of leaves is limited.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,140 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled, compiled_part
+from manyboost.trees import growing_on_threads as on_threads
 from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Table
-from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule, node_weight
-from manyboost.trees.exact_sums import Empty, coarse_exponent, on_coarse_grid, to_fine_grid
-from manyboost.trees.histogram import fill, gather, of_feature
-from manyboost.trees.nodes import (
-    BEST,
-    LARGE_OPEN,
-    N_NODES,
-    NODE,
-    PARENT_SLOT,
-    SMALL,
-    SMALL_OPEN,
-    SMALL_SLOT,
-    WHOLE,
-    Grid,
-    Growth,
-    Limits,
-    close_tree,
-    find_leaves,
-    settle,
-    split_next,
-    start_tree,
-)
+from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
+from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
+from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
+from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Grid, Growth, Limits, find_leaves
 from manyboost.trees.random_splits import grow_at_random
-from manyboost.trees.splitting import loss_before, rest_of_tree, scan
 from manyboost.trees.statistics import Statistics
 
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
-THREAD_WORK = 1 << 19  # rows times columns from which on a node is worth sharing: about half a millisecond
-COLUMNS_PER_PASS = 4
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
-
-
-@compiled_part
-def prepare_job(grid, growth, labels, weights):
-    """Bring the labels and weights of the rows that will be counted side by side."""
-    now = growth.now
-    if now[WHOLE] or grid.label.size == 0:
-        return
-    for which in range(2):
-        if which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0):
-            node = growth.nodes[now[SMALL + which]]
-            gather(grid, growth.rows, node.start, node.end, labels, weights)
-
-
-@compiled_part
-def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist):
-    """Fill and scan the histograms of the job's nodes for columns ``first`` to ``last``."""
-    size, now = grid.size, growth.now
-    pool_size = table.columns[table.columns.size - 1].offset * size
-    own = hist[hist.size - (MAX_SHARED_BINS + 1) * size :]
-    step = max(last - first, 1) if table.layout == SPARSE else COLUMNS_PER_PASS
-    rest = np.empty(growth.signed.size, np.int64)
-    for which in range(2):
-        best[which].gain = 0.0
-        best[which].feature = -1
-    for c in range(first, last, step):
-        d = min(c + step, last)
-        begin, end = table.columns[c].offset * size, table.columns[d].offset * size
-        part = hist[: end - begin]
-        for which in range(2):
-            opened = now[SMALL_OPEN + which]
-            derived = which == 1 and now[PARENT_SLOT] >= 0
-            if not opened and (which == 1 or now[PARENT_SLOT] < 0):
-                continue
-            number = now[SMALL + which]
-            node, node_sums = growth.nodes[number], growth.sums[number]
-            if derived:
-                at = now[PARENT_SLOT] * pool_size
-                parent = pool[at + begin : at + end]
-                for s in range(parent.size):
-                    parent[s] -= part[s]
-                part = parent
-            else:
-                whole = now[WHOLE] == 1
-                fill(
-                    table,
-                    grid,
-                    growth.rows,
-                    node.start,
-                    node.end,
-                    whole,
-                    grid.label if whole else labels,
-                    grid.weight if whole else weights,
-                    c,
-                    d,
-                    node_sums,
-                    part,
-                )
-                if now[SMALL_SLOT + which] >= 0:
-                    at = now[SMALL_SLOT + which] * pool_size
-                    for s in range(end - begin):
-                        pool[at + begin + s] = part[s]
-            if opened:
-                rest_of_tree(rule, node_sums, growth.signed, node.sign, rest)
-                before = loss_before(grid, rule, node_sums, growth.signed)
-                weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
-                for f in range(table.columns[c].first, table.columns[d].first):
-                    feature = table.features[f]
-                    of_column = part[feature.offset * size - begin :]
-                    if feature.start >= 0:
-                        of_feature(table, f, size, node_sums, of_column, own)
-                        of_column = own
-                    scan(
-                        feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, best[which], lefts[which], sides, order
-                    )
-
-
-@compiled
-def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, lefts, sides, order, hist, leaf):
-    """The whole tree in one call."""
-    more = start_tree(grid, rule, limits, growth, whole)
-    while more:
-        prepare_job(grid, growth, labels, weights)
-        last = table.columns.size - 1
-        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, hist)
-        settle(grid, rule, growth, best, lefts)
-        more = split_next(table, grid, rule, limits, growth)
-    close_tree(growth, leaf)
-
-
-@compiled
-def prepare_job_alone(grid, growth, labels, weights):
-    """:func:`prepare_job`, to be called from Python."""
-    prepare_job(grid, growth, labels, weights)
-
-
-@compiled
-def evaluate_features_alone(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist):
-    """:func:`evaluate_features`, to be called from Python."""
-    evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist)
 
 
 @dataclass(frozen=True)
@@ -239,8 +116,7 @@ def to_grid(
     dense: NDArray[np.signedinteger]
     weight: NDArray[np.signedinteger]
     if random:
-        exponent = coarse_exponent(*parts) - pairs
-        dense, weight = (on_coarse_grid(part, exponent, new) for part, new in zip(parts, empty, strict=True))
+        dense, weight, exponent = to_coarse_grid(*parts, int(pairs), empty)
     else:  # the total of all rows has 62 bits: copies of a row need room
         copies = 0 if rows is None else int(np.bincount(rows).max() - 1).bit_length()
         dense, weight, exponent = to_fine_grid(*parts, copies, empty)
@@ -274,7 +150,6 @@ class Grower:
         self._workspaces: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}  # the same for tree after tree
         self._growth_key: tuple[Any, ...] = ()
         self._held_growth: Growth
-        self._for_grid = partial(self._array, "dense"), partial(self._array, "weight")
 
     def _array(self, name: str, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
         size = math.prod(shape) if isinstance(shape, tuple) else shape
@@ -354,7 +229,8 @@ class Grower:
         """
         table, whole = self.table, rows is None
         pairs = criterion.code == PAIR_OF_CLASSES
-        grid, exponent = to_grid(statistics, self.limits.random, rows, self._for_grid, pairs=pairs)
+        kept = partial(self._array, "dense"), partial(self._array, "weight")  # not in self, which would so hold itself alive
+        grid, exponent = to_grid(statistics, self.limits.random, rows, kept, pairs=pairs)
         rule = Rule.on_grid(criterion, exponent)
         n_rows = table.n_rows if rows is None else len(rows)
         total_weight = 0.0
@@ -368,24 +244,25 @@ class Grower:
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
         leaf = np.empty(table.n_rows, np.int32)
-        shared = self.n_threads > 1 and n_rows * self._n_columns >= THREAD_WORK
-        context = table, grid, rule, limits, growth
+        context = on_threads.Context(table, grid, rule, limits, growth)
+        parts = [self._workspace(part, grid.size) for part in range(self.n_threads)]
+        threads = self.threads if self.n_threads > 1 and on_threads.is_worth_sharing(n_rows, table) else None
         if self.limits.random:
-            if shared:
-                self._grow_at_random_on_threads(*context, whole)
+            if threads is not None:
+                on_threads.grow_at_random(threads, context, whole, parts)
                 steps.close_tree(growth, leaf)
             else:
-                grow_at_random(*context, whole, *self._workspace(0, grid.size), leaf)
+                grow_at_random(*context, whole, *parts[0], leaf)
         else:
             n_labelled = n_rows if len(grid.label) else 0
             labels = self._array("labels", n_labelled, np.uint16)
             weights = self._array("weights", n_labelled, np.int64)
             pool = self._array("pool", len(growth.free) * self._n_bins * grid.size, np.int64)
-            if shared:
-                self._grow_by_histogram_on_threads(*context, whole, labels, weights, pool)
+            if threads is not None:
+                on_threads.grow_by_histogram(threads, context, whole, labels, weights, pool, parts)
                 steps.close_tree(growth, leaf)
             else:
-                grow_by_histogram(*context, whole, labels, weights, pool, *self._workspace(0, grid.size), leaf)
+                grow_by_histogram(*context, whole, labels, weights, pool, *parts[0], leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(table) if leaves and not whole else leaf
 
@@ -394,73 +271,3 @@ class Grower:
         nodes = growth.nodes[:n].copy()
         nodes["gain"] = np.ldexp(nodes["gain"], -exponent)
         return Tree(nodes, np.ldexp(growth.sums[:n, : grid.n_dense + grid.n_labels].astype(np.float64), -exponent))
-
-    def _job_work(self, growth: Growth) -> int:
-        """Rows times columns of the nodes to be evaluated."""
-        numbers = [growth.now[SMALL + which] for which in range(2) if growth.now[SMALL_OPEN + which]]
-        return sum(int(growth.nodes[n]["end"] - growth.nodes[n]["start"]) for n in numbers) * self._n_columns
-
-    def _share(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> None:
-        """Work on the parts at the same time, on the first of them in this thread."""
-        assert self.threads is not None
-        others = [self.threads.submit(work, part) for part in parts[1:]]
-        work(parts[0])
-        for other in others:
-            other.result()
-
-    def _grow_by_histogram_on_threads(
-        self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool, labels: Any, weights: Any, pool: Any
-    ) -> None:
-        """:func:`grow_by_histogram` with the columns of large nodes dealt out to the threads."""
-        p = self._n_columns
-        passes = -(-p // COLUMNS_PER_PASS)
-        parts: list[tuple[Any, ...]] = []  # first and last column, then the workspace of a thread
-        for part in range(self.n_threads):
-            first, last = (min(p, COLUMNS_PER_PASS * (passes * at // self.n_threads)) for at in (part, part + 1))
-            if first < last:
-                parts.append((first, last, *self._workspace(part, grid.size)))
-        context = table, grid, rule, limits, growth, labels, weights, pool
-        more = steps.start_tree(grid, rule, limits, growth, whole)
-        while more:
-            prepare_job_alone(grid, growth, labels, weights)
-            best, lefts = parts[0][2:4]
-            if self._job_work(growth) >= THREAD_WORK:
-                self._share(lambda part: evaluate_features_alone(*context, *part), parts)
-                for other in parts[1:]:  # in the order of columns and so of features, so that ties go to the lowest
-                    better = other[2]["gain"] > best["gain"]
-                    best[better], lefts[better] = other[2][better], other[3][better]
-            else:
-                evaluate_features_alone(*context, 0, p, *parts[0][2:])
-            steps.settle(grid, rule, growth, best, lefts)
-            more = steps.split_next(table, grid, rule, limits, growth)
-
-    def _grow_at_random_on_threads(self, table: Table, grid: Grid, rule: Rule, limits: Limits, growth: Growth, whole: bool) -> None:
-        """:func:`~manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out to the threads."""
-        spaces = [self._workspace(part, grid.size) for part in range(self.n_threads)]
-        draws, compare = [space[:4] for space in spaces], spaces[0][4:]
-        ranges, _, sums, _ = draws[0]
-        best, lefts = compare[:2]
-        more = steps.start_tree(grid, rule, limits, growth, whole)
-        while more:
-            if self._job_work(growth) < THREAD_WORK:
-                steps.evaluate_at_random(table, grid, rule, limits, growth, *draws[0], *compare)
-            else:
-                best["gain"], best["feature"] = 0.0, -1
-                for which in range(2):
-                    if not growth.now[SMALL_OPEN + which]:
-                        continue
-                    node = int(growth.now[SMALL + which])
-                    cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], self.n_threads + 1).astype(int)
-                    work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(self.n_threads)]
-                    self._share(lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2]), work)
-                    ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
-                    ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
-                    steps.draw_thresholds(table, limits, node, ranges)
-                    for draw in draws[1:]:
-                        draw[0][:] = ranges
-                    self._share(lambda w: steps.sum_below(table, grid, growth.rows, *w), work)
-                    for draw in draws[1:]:
-                        sums += draw[2]
-                    steps.choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], *compare[2:])
-            steps.settle(grid, rule, growth, best, lefts)
-            more = steps.split_next(table, grid, rule, limits, growth)

@@ -14,6 +14,7 @@ from manyboost.trees.splitting import (
     order_categories,
     record_categories,
     rest_of_tree,
+    sort_by_position,
     used_bins,
 )
 
@@ -63,7 +64,7 @@ def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places)
     for s in range(used):
         hist[s] = 0
     if at_once:
-        sum_codes(table, grid, rows, start, end, columns[:n], starts[:n], hist)
+        sum_codes(table, grid, rows, start, end, columns[:n], starts[:n], hist[:used])
     elif n:
         _sum_stored_categories(table, grid, rows, start, end, filled, hist)
     return f
@@ -84,6 +85,30 @@ def _cut_categories(table, grid, rule, limits, node, f, hist, order, position, s
         sums[MISSING, s, f] = hist[n_bins * size + s]
         for u in range(n_left):
             sums[BELOW, s, f] += hist[order[u] * size + s]
+    return n_used, n_left
+
+
+@compiled_part
+def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position, sums):
+    """:func:`_cut_categories` by one output, in registers."""
+    n_used = 0
+    for b in range(n_bins):
+        g, h = hist[2 * b], hist[2 * b + 1]
+        if g == 0 and h == 0:
+            continue
+        order[n_used] = b
+        position[n_used] = np.float64(g) / (np.float64(h) + l2) if h > 0 else 0.0
+        n_used += 1
+    sort_by_position(order, position[:n_used])
+    n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1)) if n_used > 1 else n_used
+    left_g, left_h = np.int64(0), np.int64(0)
+    for u in range(n_left):
+        left_g += hist[2 * order[u]]
+        left_h += hist[2 * order[u] + 1]
+    sums[BELOW, 0, f] = left_g
+    sums[BELOW, 1, f] = left_h
+    sums[MISSING, 0, f] = hist[2 * n_bins]
+    sums[MISSING, 1, f] = hist[2 * n_bins + 1]
     return n_used, n_left
 
 
@@ -146,7 +171,11 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
         if feature.categorical:
             if f >= filled:
                 filled = _fill_categories(table, grid, growth.rows, start, end, f, ranges, hist, places)
-            n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, hist[places[f] :], order, position, sums)
+            of_feature = hist[places[f] :]
+            if pairs:
+                n_used, n_left = _cut_categories_of_pairs(feature.n_bins, l2, limits, node, f, of_feature, order, position, sums)
+            else:
+                n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, of_feature, order, position, sums)
         any_missing = False
         for s in range(grid.size):
             any_missing |= sums[MISSING, s, f] != 0

@@ -143,7 +143,7 @@ def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best
 
 
 @compiled_part
-def _sort(order, position):
+def sort_by_position(order, position):
     """Sort both by position. Insertion: stable, so equal categories keep their order."""
     for u in range(1, position.size):
         c, at = order[u], position[u]
@@ -165,7 +165,7 @@ def order_categories(grid, rule, hist, order, n_used, position):
     if m == 1:  # one direction only
         for u in range(n_used):
             profile(rule, hist[order[u] * size : (order[u] + 1) * size], grid.n_dense, grid.n_labels, position[u : u + 1])
-        _sort(order, position)
+        sort_by_position(order, position)
         return
     profiles = np.empty((n_used, m))
     weights = np.empty(n_used)
@@ -207,7 +207,7 @@ def order_categories(grid, rule, hist, order, n_used, position):
         for k in range(m):
             along += profiles[u, k] * direction[k]
         position[u] = along
-    _sort(order, position)
+    sort_by_position(order, position)
 
 
 @compiled_part

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled
-from manyboost.trees import nodes, random_splits, random_thresholds
+from manyboost.trees import histogram_splits, nodes, random_splits, random_thresholds
 from manyboost.trees.criteria import Rule, node_weight
 from manyboost.trees.nodes import Grid
 
@@ -22,6 +22,7 @@ _start_tree, _split_next, _settle, _close_tree, _sum_rows = (
     nodes.close_tree,
     nodes.sum_rows,
 )
+_prepare_job, _evaluate_features = histogram_splits.prepare_job, histogram_splits.evaluate_features
 _find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (
     random_thresholds.find_ranges,
     random_thresholds.draw_thresholds,
@@ -49,6 +50,16 @@ def settle(grid, rule, growth, best, lefts):
 @compiled
 def close_tree(growth, leaf):
     _close_tree(growth, leaf)
+
+
+@compiled
+def prepare_job(grid, growth, labels, weights):
+    _prepare_job(grid, growth, labels, weights)
+
+
+@compiled
+def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist):
+    _evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist)
 
 
 @compiled

@@ -1,0 +1,113 @@
+"""Grow a tree with its large nodes shared among threads: Python stands between the compiled steps and deals out what they do.
+
+By histogram the columns of a node are dealt out, at random thresholds its rows. Sums are of whole numbers and ties go to the lowest
+feature, so the tree is the one that a single thread grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.trees import steps_of_growing as steps
+from manyboost.trees.binning import Table
+from manyboost.trees.criteria import Rule
+from manyboost.trees.histogram_splits import COLUMNS_PER_PASS
+from manyboost.trees.nodes import SMALL, SMALL_OPEN, Grid, Growth, Limits
+
+THREAD_WORK = 1 << 19  # rows times columns from which on a node is worth sharing: about half a millisecond
+Workspace = tuple[NDArray[Any], ...]
+
+
+class Context(NamedTuple):
+    """What all steps of growing a tree are told."""
+
+    table: Table
+    grid: Grid
+    rule: Rule
+    limits: Limits
+    growth: Growth
+
+
+def is_worth_sharing(n_rows: int, table: Table) -> bool:
+    """Are these rows so many that threads finish sooner than one?"""
+    return n_rows * (len(table.columns) - 1) >= THREAD_WORK
+
+
+def _job_is_worth_sharing(context: Context) -> bool:
+    nodes, now = context.growth.nodes, context.growth.now
+    numbers = [now[SMALL + which] for which in range(2) if now[SMALL_OPEN + which]]
+    return is_worth_sharing(sum(int(nodes[n]["end"] - nodes[n]["start"]) for n in numbers), context.table)
+
+
+def _share(threads: ThreadPoolExecutor, work: Callable[[Any], Any], parts: Sequence[Any]) -> None:
+    """Work on the parts at the same time, on the first of them in this thread."""
+    others = [threads.submit(work, part) for part in parts[1:]]
+    work(parts[0])
+    for other in others:
+        other.result()
+
+
+def grow_by_histogram(
+    threads: ThreadPoolExecutor, context: Context, whole: bool, labels: Any, weights: Any, pool: Any, workspaces: Sequence[Workspace]
+) -> None:
+    """:func:`manyboost.trees.histogram_splits.grow_by_histogram` with the columns of large nodes dealt out, a workspace for each."""
+    table, grid, rule, limits, growth = context
+    p = len(table.columns) - 1
+    passes = -(-p // COLUMNS_PER_PASS)
+    parts: list[tuple[Any, ...]] = []  # first and last column, then the workspace of a thread
+    for part, workspace in enumerate(workspaces):
+        first, last = (min(p, COLUMNS_PER_PASS * (passes * at // len(workspaces))) for at in (part, part + 1))
+        if first < last:
+            parts.append((first, last, *workspace))
+    shared = *context, labels, weights, pool
+    more = steps.start_tree(grid, rule, limits, growth, whole)
+    while more:
+        steps.prepare_job(grid, growth, labels, weights)
+        best, lefts = parts[0][2:4]
+        if _job_is_worth_sharing(context):
+            _share(threads, lambda part: steps.evaluate_features(*shared, *part), parts)
+            for other in parts[1:]:  # in the order of columns and so of features, so that ties go to the lowest
+                better = other[2]["gain"] > best["gain"]
+                best[better], lefts[better] = other[2][better], other[3][better]
+        else:
+            steps.evaluate_features(*shared, 0, p, *parts[0][2:])
+        steps.settle(grid, rule, growth, best, lefts)
+        more = steps.split_next(*context)
+
+
+def grow_at_random(threads: ThreadPoolExecutor, context: Context, whole: bool, workspaces: Sequence[Workspace]) -> None:
+    """:func:`manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out, a workspace for each."""
+    table, grid, rule, limits, growth = context
+    n_threads = len(workspaces)
+    draws, compare = [space[:4] for space in workspaces], workspaces[0][4:]
+    ranges, _, sums, _ = draws[0]
+    best, lefts = compare[:2]
+    more = steps.start_tree(grid, rule, limits, growth, whole)
+    while more:
+        if not _job_is_worth_sharing(context):
+            steps.evaluate_at_random(*context, *draws[0], *compare)
+        else:
+            best["gain"], best["feature"] = 0.0, -1
+            for which in range(2):
+                if not growth.now[SMALL_OPEN + which]:
+                    continue
+                node = int(growth.now[SMALL + which])
+                cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], n_threads + 1).astype(int)
+                work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(n_threads)]
+                _share(threads, lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2]), work)
+                ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
+                ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
+                steps.draw_thresholds(table, limits, node, ranges)
+                for draw in draws[1:]:
+                    draw[0][:] = ranges
+                _share(threads, lambda w: steps.sum_below(table, grid, growth.rows, *w), work)
+                for draw in draws[1:]:
+                    sums += draw[2]
+                steps.choose(*context, node, ranges, sums, best[which], lefts[which], *compare[2:])
+        steps.settle(grid, rule, growth, best, lefts)
+        more = steps.split_next(*context)
