@@ -11,7 +11,7 @@ from scipy import sparse
 
 from manyboost import AdaBoostMHClassifier, LinearMulticlassSVC, MulticlassSVC, RebelClassifier, SAMMEClassifier
 from manyboost.checks import threads_for_small_tables
-from manyboost.learners import C45Tree, LocalizedSimilarity
+from manyboost.learners import C45Tree, LocalizedSimilarity, NaiveBayes
 
 
 def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> None:
@@ -26,10 +26,11 @@ def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> No
         kind(n_estimators=2, random_state=0, n_jobs=2, calibrate=False).fit(X, y)
 
 
-def fit_a_tree() -> None:
-    """The kernels of the C4.5 tree."""
+def fit_learners() -> None:
+    """The kernels of the C4.5 tree and of naive Bayes."""
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    C45Tree().fit(X, y).predict(X)
+    for learner in (C45Tree(), NaiveBayes()):
+        learner.fit(X, y).predict(X)
 
 
 def fit_machines() -> None:
@@ -54,5 +55,5 @@ if __name__ == "__main__":
     print("Compiling the kernels ...", file=sys.stderr, flush=True)
     began = time.perf_counter()
     jobs = [delayed(fit_a_little)(kind) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
-    Parallel(n_jobs=2)([*jobs, delayed(fit_a_tree)(), delayed(fit_machines)(), delayed(fit_similarities)()])
+    Parallel(n_jobs=2)([*jobs, delayed(fit_learners)(), delayed(fit_machines)(), delayed(fit_similarities)()])
     print(f"Kernels compiled in {time.perf_counter() - began:.1f} s.", file=sys.stderr)

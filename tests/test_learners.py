@@ -22,6 +22,7 @@ from sklearn.naive_bayes import CategoricalNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manyboost.learners import C45Tree, NaiveBayes
+from manyboost.learners.binned_rows import add_bins, count_bins
 from manyboost.learners.error_based_pruning import added_errors
 from manyboost.learners.gain_ratio import CELLS_PER_ROW
 from manyboost.learners.naive_bayes import equal_frequency_cuts, equal_width_cuts
@@ -229,6 +230,25 @@ def test_naive_bayes_is_that_of_scikit_learn(missing, weighted):
     joint = of_scikit_learn(model, X, y, weight, nominal)
     assert_allclose(model._joint(X), joint, rtol=1e-12, atol=1e-12)
     assert_allclose(np.log(model.predict_proba(X)), joint - np.logaddexp.reduce(joint, axis=1)[:, None], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("is_category", [False, True])
+def test_bins_are_counted_and_added_as_by_numpy(is_category):
+    rng = np.random.default_rng(3)
+    cuts = np.empty(0) if is_category else np.array([1.0, 2.5, 4.0])
+    values = np.where(rng.random(200) < 0.2, np.nan, rng.integers(0, 5, 200))
+    y, units = rng.integers(0, 3, 200), rng.integers(0, 2**40, 200)
+    known = ~np.isnan(values)
+    bins = values[known].astype(int) if is_category else np.searchsorted(cuts, values[known], side="right")
+    counts, expected = np.zeros((5, 3), np.int64), np.zeros((5, 3), np.int64)
+    count_bins(values, cuts, is_category, y, units, counts)
+    np.add.at(expected, (bins, y[known]), units[known])
+    assert (counts == expected).all()
+    added, of_bin = rng.normal(size=(200, 3)), rng.normal(size=(5, 3))
+    wanted = added.copy()
+    wanted[known] += of_bin[bins]
+    add_bins(values, cuts, is_category, of_bin, added)
+    assert (added == wanted).all()
 
 
 def test_on_binned_data_it_is_categorical_naive_bayes():

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.learners.binned_rows import add_bins, count_bins
 from manyboost.learners.learner import Floats, Learner, Rows
 from manyboost.parameters import choice, integer, number
 from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
@@ -63,6 +64,7 @@ class NaiveBayes(Learner):
         Columns that hold categories: those of such a type in a data frame (category, string, boolean), none, or a mask, numbers or names.
     handle_unknown : {"error", "missing"}
         What to do in predict with a category that did not occur in training. A missing value is skipped, in training and in predict.
+        With "missing", of more than 255 categories of a column the rarest count as missing, with a warning.
 
     Attributes
     ----------
@@ -105,17 +107,18 @@ class NaiveBayes(Learner):
         prior = np.ldexp(in_class.astype(np.float64), -exponent)
         self.class_log_prior_ = np.log((prior + alpha) / (prior.sum() + alpha * K))
         cuts, tables = [], []
-        for values, n_categories in zip(rows.columns(), self._columns.n_categories, strict=True):
-            known = np.flatnonzero(~np.isnan(values))
-            values, weight = values[known], units[known]
-            if n_categories:
-                cut, n_bins, bin_ = np.empty(0), int(n_categories), values.astype(np.intp)
-            else:
-                by_width = self.binning == "width"
-                cut = equal_width_cuts(values, self.n_bins) if by_width else equal_frequency_cuts(values, weight, self.n_bins)
-                n_bins, bin_ = len(cut) + 1, np.searchsorted(cut, values, side="right")
+        for column, n_categories in zip(rows.columns(), self._columns.n_categories, strict=True):
+            values, n_bins, cut = np.ascontiguousarray(column), int(n_categories), np.empty(0)
+            if not n_categories:
+                known = ~np.isnan(values)
+                cut = (
+                    equal_width_cuts(values[known], self.n_bins)
+                    if self.binning == "width"
+                    else equal_frequency_cuts(values[known], units[known], self.n_bins)
+                )
+                n_bins = len(cut) + 1
             table = np.zeros((n_bins, K), np.int64)
-            np.add.at(table, (bin_, rows.y[known]), weight)
+            count_bins(values, cut, bool(n_categories), rows.y, units, table)
             count = np.ldexp(table.astype(np.float64), -exponent)
             tables.append(np.log((count + alpha) / (count.sum(axis=0) + alpha * n_bins)))
             cuts.append(cut)
@@ -127,13 +130,10 @@ class NaiveBayes(Learner):
     def _joint(self, table: Floats) -> Floats:
         """Logarithm of the probability of a class and all known values together, (n, K)."""
         out = np.tile(self.class_log_prior_, (len(table), 1))
-        for at, is_category in enumerate(self._columns.n_categories > 0):
-            values = table[:, at]
-            known = ~np.isnan(values)
-            values = np.where(known, values, 0.0)
+        for at, is_category in enumerate((self._columns.n_categories > 0).tolist()):
             cut = self.cuts_[self.first_cut_[at] : self.first_cut_[at + 1]]
-            bin_ = values.astype(np.intp) if is_category else np.searchsorted(cut, values, side="right")
-            out += np.where(known[:, None], self.bin_log_prob_[self.first_bin_[at] + bin_], 0.0)
+            of_bin = self.bin_log_prob_[self.first_bin_[at] : self.first_bin_[at + 1]]
+            add_bins(np.ascontiguousarray(table[:, at]), cut, is_category, of_bin, out)
         return out
 
     def _probability(self, table: Floats) -> Floats:
