@@ -15,7 +15,8 @@ from manyboost import AdaBoostECCClassifier, AdaBoostMHClassifier, AdaBoostMOCla
 from manyboost.algorithms import adaboost_ecc, adaboost_oc
 from manyboost.checks import digest
 from manyboost.estimator import BoostingClassifier
-from manyboost.maths.codes import check_code, exhaustive, one_vs_all, random_code, row_distance
+from manyboost.maths.code_matrices import row_distance
+from manyboost.maths.codes import check_code, exhaustive, one_vs_all, random_code
 from manyboost.maths.colourings import colouring, greedy_cut, max_cut, pair_weights, repartition
 from manyboost.maths.weights import Weights, wrong_labels
 from manyboost.protocol import Answer, Gain, Leaves, Problem, Refusal, Task

@@ -102,9 +102,40 @@ def test_random_codes_are_codes(K, kind):
 
 
 def test_driving_rows_apart_helps():
-    plain = code_matrices.random_code(26, 20, False, np.random.default_rng(0))
-    driven = code_matrices.max_distance(26, 20, np.random.default_rng(0))
-    assert code_matrices.row_distance(driven) >= code_matrices.row_distance(plain)
+    for K in (10, 17, 26):
+        plain = code_matrices.random_code(K, None, False, np.random.default_rng(0))
+        driven = code_matrices.max_distance(K, None, np.random.default_rng(0))
+        assert code_matrices.row_distance(driven) > code_matrices.row_distance(plain)
+
+
+def test_no_flip_drives_a_code_further_apart():
+    def closeness(code):
+        """The sums of the docstring, pair by pair."""
+        K, length = code.shape
+        a, b = code_matrices.OF_ROWS / np.sqrt(length), code_matrices.OF_COLUMNS / np.sqrt(K)
+        rows = sum(np.exp(a * (r @ s)) for r, s in combinations(code.astype(float), 2))
+        columns = sum(np.cosh(b * (r @ s)) for r, s in combinations(code.T.astype(float), 2))
+        return rows / K + code_matrices.SHARE_OF_COLUMNS * columns / length
+
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        start = rng.choice(np.array([-1, 1], np.int8), (8, 12))
+        driven = code_matrices._driven_apart(start)
+        least = closeness(driven)
+        assert least < closeness(start)
+        for entry in np.ndindex(*driven.shape):
+            flipped = driven.copy()
+            flipped[entry] *= -1
+            assert closeness(flipped) > least - 1e-9
+
+
+def test_codes_of_nearly_all_columns_and_of_hardly_enough():
+    for K, length in ((7, 62), (26, 5)):
+        code = code_matrices.max_distance(K, length, np.random.default_rng(0))
+        assert code.shape == (K, length)
+        assert code_matrices.fault_of(code) is None
+    with pytest.raises(ValueError, match="no code of 4 columns was found that tells 26 classes apart; raise length"):
+        code_matrices.max_distance(26, 4, np.random.default_rng(0))
 
 
 def test_a_code_corrects_as_many_columns_as_it_says():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,10 @@ Code = NDArray[np.int8]
 MAX_CLASSES_EXHAUSTIVE = 7
 POOL = 4096  # where there are no more columns than this, all are listed and some are drawn from the list
 N_DRAWS = 10_000
-N_FLIPS = 4_000
+N_BITS = 40_000  # entries of all codes that are driven apart, ...
+MOST_STARTS = 30  # ... at most so many
+OF_ROWS, OF_COLUMNS = 3.0, 2.0  # how much closest pairs outweigh others: agreements are counted in multiples of their spread by chance
+SHARE_OF_COLUMNS = 0.1  # beside rows
 
 
 def one_vs_all(K: int) -> Code:
@@ -51,7 +56,7 @@ def _all_sparse(K: int) -> Code:
     return np.asarray(digits[:, both & (first == 1)], np.int8)  # of opposite columns one
 
 
-def row_distance(code: Code) -> float:
+def row_distance(code: NDArray[Any]) -> float:
     """The least distance of two rows; an entry 0 is at distance one half from everything."""
     K, length = code.shape
     agreement = code.astype(np.int64) @ code.T.astype(np.int64)
@@ -76,8 +81,6 @@ def fault_of(code: Code) -> str | None:
     """Why the matrix cannot be a code, or None."""
     if code.ndim != 2 or not code.size:
         return f"must have a row for each class and at least one column; its shape is {code.shape}"
-    if not np.isin(code, (-1, 0, 1)).all():
-        return "has an entry that is not -1, 0 or 1"
     for column in range(code.shape[1]):
         if not ((code[:, column] == 1).any() and (code[:, column] == -1).any()):
             return f"has only one side in column {column}; a column needs a class with 1 and a class with -1"
@@ -104,38 +107,62 @@ def random_code(K: int, length: int | None, zeros: bool, rng: np.random.Generato
     n_columns = (3**K - 2 ** (K + 1) + 1) // 2 if zeros else 2 ** (K - 1) - 1
     if n_columns <= length:
         return _all_sparse(K) if zeros else _all_dense(K)
+    return _best(_draws(K, length, zeros, N_DRAWS if n_columns > POOL else N_DRAWS // 10, rng))
+
+
+def max_distance(K: int, length: int | None, rng: np.random.Generator) -> Code:
+    """As a dense :func:`random_code`, of fewer codes, the rows and columns of each of which were driven apart."""
+    length = int(np.ceil(10 * np.log2(K))) if length is None else length
+    if length >= 2 ** (K - 1) - 1:
+        return _all_dense(K)
+    starts = _draws(K, length, False, int(np.clip(N_BITS // (K * length), 1, MOST_STARTS)), rng)
+    return _best(code for start in starts for code in (_driven_apart(start), start))
+
+
+def _draws(K: int, length: int, zeros: bool, n_draws: int, rng: np.random.Generator) -> Iterator[Code]:
+    """Random codes; no column is in one of them twice, where all can be listed."""
+    n_columns = (3**K - 2 ** (K + 1) + 1) // 2 if zeros else 2 ** (K - 1) - 1
     pool = (_all_sparse(K) if zeros else _all_dense(K)) if n_columns <= POOL else None
-    best, reached = None, (-1.0, -1.0)
-    for _ in range(N_DRAWS if pool is None else N_DRAWS // 10):
+    for _ in range(n_draws):
         if pool is not None:
-            code = pool[:, rng.choice(pool.shape[1], length, replace=False)]
-        elif zeros:
-            code = rng.choice(np.array([-1, 0, 0, 1], np.int8), (K, length))
+            yield pool[:, rng.choice(pool.shape[1], length, replace=False)]
         else:
-            code = rng.choice(np.array([-1, 1], np.int8), (K, length))
+            yield rng.choice(np.array([-1, 0, 0, 1] if zeros else [-1, 1], np.int8), (K, length))
+
+
+def _best(codes: Iterable[Code]) -> Code:
+    """The one of the largest least row distance, then column distance, and the first of equals."""
+    best, reached = None, (-1.0, -1.0)
+    for code in codes:
         distance = row_distance(code)
         better = distance > reached[0] or (distance == reached[0] and column_distance(code) > reached[1])
         if better and fault_of(code) is None:
             best, reached = code, (distance, column_distance(code))
     if best is None:
-        raise ValueError(f"no code of {length} columns tells {K} classes apart; raise length.")
+        raise ValueError(f"no code of {code.shape[1]} columns was found that tells {len(code)} classes apart; raise length.")
     return best
 
 
-def max_distance(K: int, length: int | None, rng: np.random.Generator) -> Code:
-    """A dense code improved by flipping bits of the closest rows, as long as the least row and column distances do not fall."""
-    code = random_code(K, length, False, rng)
-    if code.shape[1] == 2 ** (K - 1) - 1:
-        return code
-    reached = (row_distance(code), column_distance(code))
-    for _ in range(N_FLIPS):
-        agreement = code.astype(np.int64) @ code.T.astype(np.int64) - 2 * code.shape[1] * np.eye(K, dtype=np.int64)
-        pair = np.unravel_index(agreement.argmax(), agreement.shape)
-        row = pair[rng.integers(2)]
-        equal = np.flatnonzero(code[pair[0]] == code[pair[1]])
-        other = code.copy()
-        other[row, rng.choice(equal)] *= -1
-        now = (row_distance(other), column_distance(other))
-        if now >= reached and now[1] > 0 and fault_of(other) is None:
-            code, reached = other, now
-    return code
+def _driven_apart(code: Code) -> Code:
+    """Flip the entry that most lowers the sum of e^(aA) over pairs of rows and of cosh(bC) over pairs of columns, until none does.
+
+    A and C are the agreements of two rows and of two columns; close pairs are most of such a sum, and opposite columns are as bad as equal
+    ones. Flipping M_ij changes A_il by -2 M_ij M_lj, and so e^(aA_il) by the factor cosh 2a - M_ij M_lj sinh 2a: products of matrices tell
+    what each flip does.
+    """
+    M = code.astype(np.float64)
+    K, length = M.shape
+    a, b = OF_ROWS / np.sqrt(length), OF_COLUMNS / np.sqrt(K)
+    for _ in range(M.size):
+        rows, C = np.exp(a * (M @ M.T)), M.T @ M
+        np.fill_diagonal(rows, 0.0)
+        np.fill_diagonal(C, 0.0)
+        even, odd = np.cosh(b * C), np.sinh(b * C)
+        of_rows = (np.cosh(2 * a) - 1) * rows.sum(axis=1)[:, None] - np.sinh(2 * a) * M * (rows @ M)
+        of_columns = (np.cosh(2 * b) - 1) * even.sum(axis=1) - np.sinh(2 * b) * M * (M @ odd)
+        change = of_rows / K + SHARE_OF_COLUMNS * of_columns / length
+        entry = np.unravel_index(change.argmin(), change.shape)
+        if change[entry] >= 0:
+            break
+        M[entry] *= -1
+    return M.astype(np.int8)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.maths.code_matrices import row_distance
+
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 MAX_CLASSES_FOR_ALL = 16
@@ -170,12 +172,6 @@ def _useless_columns(code: Floats) -> Masks:
     """Columns that part nothing, or the same as an earlier one."""
     agreement = np.triu(np.abs(code.T @ code) >= np.maximum((code**2).sum(axis=0)[:, None], (code**2).sum(axis=0)), 1)
     return np.asarray(_constant_columns(code) | agreement.any(axis=0))
-
-
-def row_distance(code: Floats) -> float:
-    """The least distance of two rows: the number of columns in which they differ, one that is 0 in either counting half."""
-    distance = (code.shape[1] - code @ code.T) / 2
-    return float((distance + np.diag(np.full(len(code), np.inf))).min())
 
 
 def check_code(code: Floats) -> None:

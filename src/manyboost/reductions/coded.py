@@ -21,10 +21,9 @@ from manyboost.labels import read_costs, read_labels
 from manyboost.maths.code_matrices import Code, column_distance, correctable, row_distance
 from manyboost.maths.links import best_temperature, softmax
 from manyboost.parameters import anything, check_parameters, checked, choice, is_learner, is_number_of_jobs, is_random_state
+from manyboost.validation import HELD_OUT_ROWS, N_FOLDS, number_of_pilots
 
 Floats = NDArray[np.float64]
-N_FOLDS = 5
-HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
 DOUBT = 1e-3  # share of the probability that all classes have evenly: a finite table excludes none, however sure the columns are
 SUREST = 1e-12  # a probability is taken to be at least this far from 0 and 1
 
@@ -295,7 +294,7 @@ def _folds(y: NDArray[np.intp], used: NDArray[np.intp]) -> Iterator[tuple[NDArra
         members = np.flatnonzero(y[used] == k)
         if len(members) > 1:
             fold[members] = np.arange(len(members)) % N_FOLDS
-    for held in range(int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / len(used)), 1, N_FOLDS))):
+    for held in range(number_of_pilots(len(used))):
         outside = np.flatnonzero(fold == held)[:HELD_OUT_ROWS]
         if len(outside):
             yield np.delete(used, outside), used[outside]

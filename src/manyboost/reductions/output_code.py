@@ -35,7 +35,7 @@ class OutputCodeClassifier(CodedClassifier):
     ----------
     code : str, array, dict or data frame
         "exhaustive": all splits, for at most 7 classes. "dense" and "sparse" (half of the entries 0): the best of many random codes.
-        "max_distance": a dense code whose closest rows were driven apart. "one_vs_all", "one_vs_one". "auto": exhaustive for at most 6
+        "max_distance": a dense code whose rows and columns were driven apart. "one_vs_all", "one_vs_one". "auto": exhaustive for at most 6
         classes, else max_distance. Or a matrix of -1, 0 and 1 in the order of ``classes_``; ``{label: row}``; or a data frame
         with the labels as index, whose columns describe the classes (True and False are 1 and -1, a missing value is 0). Of a dict
         or frame, labels without rows in y are left out, and columns that then have one side only.
@@ -146,7 +146,10 @@ def _signs(rows: Any) -> NDArray[np.int8]:
         signs = np.array([_sign(value) for value in table.ravel()], float).reshape(table.shape)
     except (TypeError, ValueError):
         raise ValueError("code must be a matrix of -1, 0 and 1, with rows of one length.") from None
-    return signs.astype(np.int8) if np.isin(signs, (-1, 0, 1)).all() else np.full(signs.shape, 2, np.int8)
+    strange = signs[~np.isin(signs, (-1, 0, 1))]
+    if strange.size:
+        raise ValueError(f"code has the entry {strange[0]:g}, which is not -1, 0 or 1 (nor True, False or missing).")
+    return signs.astype(np.int8)
 
 
 def _sign(value: Any) -> float:

@@ -58,7 +58,7 @@ class MulticlassSVC(MulticlassMachine):
     max_iter : int
         Most blocks of rows that are solved; ten are usual.
     cache_size : float
-        Megabytes for values of the kernel. They are kept in double precision where the whole kernel fits into three quarters of it, and
+        Megabytes for values of the kernel. They are kept in double precision where the whole kernel fits into half of it, and
         where single precision is not enough for ``tol``.
     class_weight : None, "balanced" or dict
         Factors of C by class.
@@ -133,7 +133,7 @@ class MulticlassSVC(MulticlassMachine):
         if self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed': X must be the square kernel between all training rows; it has the shape {X.shape}.")
         rows = self._read_training(X, y, sample_weight)
-        self._gamma_of(rows.X, rows.weight)
+        self._gamma = self._gamma_of(rows.X, rows.weight)
         self._constant = self._constant_wanted()
         problem = self._problem(rows)
         alpha = self._start(rows, earlier)
@@ -173,16 +173,16 @@ class MulticlassSVC(MulticlassMachine):
     def _takes_sparse(self) -> Any:
         return False if self._precomputed else "csr"
 
-    def _gamma_of(self, X: Any, weight: Floats) -> None:
+    def _gamma_of(self, X: Any, weight: Floats) -> float:
+        """The parameter as a number; "scale" is of the rows as they are weighted, so that a weight of two is two rows."""
         if self.gamma == "auto" or self._precomputed:
-            self._gamma = 1.0 / X.shape[1]
-        elif self.gamma == "scale":  # of the rows as they are weighted, so that a weight of two is two rows
-            share = weight / weight.sum()
-            mean = float((share @ X).mean())
-            variance = float((share @ (X.multiply(X) if sparse.issparse(X) else X * X)).mean()) - mean**2
-            self._gamma = 1.0 / (X.shape[1] * variance) if variance > 1e-12 * mean**2 else 1.0
-        else:
-            self._gamma = float(self.gamma)
+            return 1.0 / float(X.shape[1])
+        if self.gamma != "scale":
+            return float(self.gamma)
+        share = weight / weight.sum()
+        mean = float((share @ X).mean())
+        variance = float((share @ (X.multiply(X) if sparse.issparse(X) else X * X)).mean()) - mean**2
+        return 1.0 / (X.shape[1] * variance) if variance > 1e-12 * mean**2 else 1.0
 
     def _problem(self, rows: DistinctRows) -> Problem:
         n = len(rows.y)

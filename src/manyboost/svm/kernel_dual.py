@@ -43,7 +43,7 @@ NEAR = 0.1  # a class whose G is farther from moving is closed, and one farther 
 FAR = 3.0  # times the largest violation: a row farther from moving is left out
 NEAR_IN_SINGLE = 1e-3  # rows farther from moving are so whatever single precision did to their outputs
 ENOUGH = 0.8  # shrinking is worth its trouble where at most this share of the rows stays
-OF_ROWS = 0.75  # share of the memory for rows of the kernel; the rest is for blocks
+OF_ROWS = 0.5  # share of the memory for rows of the kernel; the rest is for blocks
 
 
 @compiled_part

@@ -10,6 +10,9 @@
 A row with one open class leaves the sweeps. When all violations are small, everything is opened again, until a sweep over all rows and
 classes finds none above ``tol``.
 
+A sweep visits a row as often as its bound is a multiple of the usual one. Equal rows are one row here, of their weight in all; where they
+are visited but once, sweeps are cheaper and many more are needed (on letter, 17,000 instead of 6,500).
+
 Rows are either ``dense`` (n, p), or ``data``, ``indices`` and ``starts`` of a CSR matrix; the others are None, and the compiler leaves out
 the branches for them.
 """
@@ -22,6 +25,7 @@ from manyboost.compiled import compiled, compiled_part
 from manyboost.svm.row_problem import next_word, solve_row
 
 NO_STEP = 1e-12  # violations and steps below this are rounding
+MOST_VISITS = 4  # of a row in a sweep
 
 
 @compiled_part
@@ -93,13 +97,15 @@ def ascend(dense, data, indices, starts, y, bounds, norms, alpha, W, tol, max_it
     Rows with a bound or a norm of zero are left alone.
     """
     n, K = alpha.shape
-    order = np.empty(n, np.int64)
-    n_rows = 0
+    usual = np.median(bounds[bounds > 0.0])
+    order = np.empty(MOST_VISITS * n, np.int64)
+    n_visits = 0
     for i in range(n):
         if bounds[i] > 0.0 and norms[i] > 0.0:
-            order[n_rows] = i
-            n_rows += 1
-    n_active = n_rows
+            for _ in range(round(min(MOST_VISITS, max(1.0, bounds[i] / usual)))):
+                order[n_visits] = i
+                n_visits += 1
+    n_active = n_visits
     classes = np.empty((n, K), np.int32)
     n_open = np.full(n, K, np.int32)
     for i in range(n):
@@ -167,7 +173,7 @@ def ascend(dense, data, indices, starts, y, bounds, norms, alpha, W, tol, max_it
         if worst < loose:
             if worst < tol and from_all:
                 return sweep + 1, worst
-            n_active = n_rows
+            n_active = n_visits
             n_open[:] = K
             loose, from_all = max(loose / 2.0, tol), True
         else:

@@ -20,11 +20,9 @@ from manyboost.maths.links import best_temperature, softmax
 from manyboost.parameters import check_parameters, checked, choice, integer, is_class_weight, is_random_state, number
 from manyboost.protocol import Task
 from manyboost.svm.distinct_rows import DistinctRows
-from manyboost.validation import folds_of_rows
+from manyboost.validation import HELD_OUT_ROWS, fifths_of_rows, number_of_pilots
 
 Floats = NDArray[np.float64]
-N_FOLDS = 5
-HELD_OUT_ROWS = 2000  # how many held-out rows are wanted in all
 GRID = 2.0**33  # scores, whose margins are 1, are multiples of its inverse
 
 
@@ -80,11 +78,10 @@ class MulticlassMachine(ClassifierMixin, BaseEstimator):
         if self.calibrate is False:
             return
         task = Task.of(rows.y, len(self.classes_), rows.weight)
-        fold = folds_of_rows(task, rows.keys, *(np.arange(1, N_FOLDS) / N_FOLDS))
+        fold = fifths_of_rows(task, rows.keys)
         effective = task.weight.sum() ** 2 / (task.weight**2).sum()
-        n_pilots = int(np.clip(np.ceil(HELD_OUT_ROWS * N_FOLDS / effective), 1, N_FOLDS))
         found = []
-        for at in range(n_pilots):
+        for at in range(number_of_pilots(effective)):
             held = np.flatnonzero(fold == at)[:HELD_OUT_ROWS]
             if len(held):
                 found.append((scores_without(held), rows.y[held], rows.weight[held]))
