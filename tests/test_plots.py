@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -29,6 +30,7 @@ from manyboost.plots import (
     StagedErrorDisplay,
 )
 from manyboost.plots.staged_error import mean_curve
+from manyboost.report import draw_curves
 
 mpl.use("Agg")
 X, y = load_iris(return_X_y=True, as_frame=True)
@@ -83,6 +85,22 @@ def test_staged_error_from_results_keeps_the_order_asked_for() -> None:
     results = pd.DataFrame([row | {"algorithm": "A"}, row | {"algorithm": "B"}, row | {"algorithm": "C", "curve": np.nan}])
     assert list(StagedErrorDisplay.from_results(results, "d", algorithms=["B", "A", "C"]).curves) == ["B", "A"]
     assert list(StagedErrorDisplay.from_results(results, "d").curves) == ["A", "B"]
+
+
+def test_an_algorithm_looks_the_same_in_all_panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the order in the journal, and whoever is missing on a data set."""
+    lines = [("d", "A"), ("d", "B"), ("e", "C"), ("e", "B"), ("e", "A"), ("f", "B")]
+    results = pd.DataFrame(lines, columns=["data_set", "algorithm"]).assign(rounds=2, weak_learners=2, curve="1:0.4 2:0.2")
+    kept: list[Any] = []
+    monkeypatch.setattr("matplotlib.pyplot.close", kept.append)
+    draw_curves(results, tmp_path / "curves.png")
+    (figure,) = kept
+    looks = {(line.get_label(), line.get_color(), line.get_marker()) for ax in figure.axes for line in ax.get_lines()}
+    assert sorted(label for label, *_ in looks) == ["A", "B", "C"]
+    (legend,) = figure.legends
+    assert {(text.get_text(), line.get_color()) for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)} == {
+        (label, colour) for label, colour, _ in looks
+    }
 
 
 def test_learning_curve_marks_the_rounds_that_were_kept(model: GambleClassifier) -> None:

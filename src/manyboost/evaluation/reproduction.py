@@ -90,7 +90,8 @@ def cells(experiment: Experiment, journal: str | os.PathLike[str]) -> pd.DataFra
         table["standard_error"] = np.sqrt((_binomial(table["ours"]) + _binomial(table["paper"])) / rows)
     else:
         theirs = np.array([paper_spread.loc[key] for key in table.index])
-        table["standard_error"] = np.sqrt(table["spread"].fillna(0) ** 2 / table["splits"] + theirs**2 / experiment.n_folds)
+        spread = table["spread"].fillna(pd.Series(theirs, table.index))  # of a single split there is none of ours
+        table["standard_error"] = np.sqrt(spread**2 / table["splits"] + theirs**2 / experiment.n_folds)
     difference = table["ours"] - table["paper"]
     table["mark"] = np.where(difference.abs() <= 2 * table["standard_error"], "within", np.where(difference < 0, "better", "worse"))
     table.loc[table["paper"].isna(), "mark"] = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,21 +55,31 @@ class StagedErrorDisplay:
 
     @classmethod
     def from_results(
-        cls, results: pd.DataFrame, data_set: str, *, algorithms: list[str] | None = None, unit: str = "rounds", ax: Any = None
-    ) -> StagedErrorDisplay:  # fmt: skip
-        """From the journal of :func:`manyboost.evaluation.run`: means over the splits of a data set."""
+        cls,
+        results: pd.DataFrame,
+        data_set: str,
+        *,
+        algorithms: list[str] | None = None,
+        unit: str = "rounds",
+        ax: Any = None,
+        styles: Mapping[str, dict[str, Any]] | None = None,
+    ) -> StagedErrorDisplay:
+        """From the journal of :func:`manyboost.evaluation.run`: means over the splits of a data set; ``styles`` as in :meth:`plot`."""
         chosen = results[(results["data_set"] == data_set) & results["curve"].notna()]
         curves = {}
         for name, rows in chosen.groupby("algorithm", sort=False):
             if algorithms is None or name in algorithms:
                 curves[str(name)] = mean_curve(rows, unit)
-        return cls(curves if algorithms is None else {name: curves[name] for name in algorithms if name in curves}, unit).plot(ax=ax)
+        if algorithms is not None:
+            curves = {name: curves[name] for name in algorithms if name in curves}
+        return cls(curves, unit).plot(ax=ax, styles=styles)
 
-    def plot(self, *, ax: Any = None, log: bool = True) -> StagedErrorDisplay:
-        """Draw, with logarithmic axes unless ``log=False``."""
+    def plot(self, *, ax: Any = None, log: bool = True, styles: Mapping[str, dict[str, Any]] | None = None) -> StagedErrorDisplay:
+        """Draw, with logarithmic axes unless ``log=False``; ``styles`` gives each name its line, so that several pictures agree."""
         ax = axes(ax)
-        for (name, (numbers, errors)), style in zip(self.curves.items(), looks(len(self.curves)), strict=True):
-            ax.plot(numbers, 100 * errors, label=name, linewidth=1.8, markevery=[len(numbers) - 1], **style)
+        styles = styles or dict(zip(self.curves, looks(len(self.curves)), strict=True))
+        for name, (numbers, errors) in self.curves.items():
+            ax.plot(numbers, 100 * errors, label=name, linewidth=1.8, markevery=[len(numbers) - 1], **styles[name])
         ax.set(xlabel=f"number of {self.unit}", ylabel="test error, %")
         if log and self.curves:
             ax.set_xscale("log")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from manyboost.plots.drawing import looks
 from manyboost.plots.staged_error import StagedErrorDisplay
 
 MOST_ACROSS = 4
@@ -34,14 +36,20 @@ def draw_curves(results: pd.DataFrame, path: str | os.PathLike[str], *, unit: st
     across = min(MOST_ACROSS, len(names))
     down = -(-len(names) // across)
     figure, axes = subplots(down, across, figsize=(4.2 * across, 3.4 * down), layout="constrained", squeeze=False)
+    algorithms = list(dict.fromkeys(told["algorithm"]))
+    styles = dict(zip(algorithms, looks(len(algorithms)), strict=True))  # in all panels the same, whoever is missing in one
+    handles: dict[str, Any] = {}
     for ax, name in zip(axes.flat, names, strict=False):
-        StagedErrorDisplay.from_results(told, name, unit=unit, ax=ax)
+        StagedErrorDisplay.from_results(told, name, unit=unit, ax=ax, styles=styles)
+        lines, labels = ax.get_legend_handles_labels()
+        handles |= dict(zip(labels, lines, strict=True))
         ax.set_title(name, fontsize=11)
         ax.get_legend().remove()
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.legend(
+        [handles[name] for name in algorithms], algorithms, loc="outside lower center", ncols=min(len(algorithms), 8), frameon=False
+    )
     figure.savefig(path, dpi=80)
     close(figure)
     return Path(path)

@@ -83,6 +83,8 @@ class Findings:
         errors = f"{100 * table['error'].iloc[0]:.2f} % against {100 * table['error'].iloc[1]:.2f} %"
         if self.comparison is not None:
             errors = f"mean rank {table['mean_rank'].iloc[0]:.2f} against {table['mean_rank'].iloc[1]:.2f}"
+        if table["p_value"].isna().all():
+            return f"{self.best} is best, {second} second ({errors}); with a single split nothing can be said of significance."
         verdict = "which is significant" if p <= self.alpha else "which may be chance"
         shown = (
             f"{len(worse)} of the {len(table) - 1} others are significantly worse" if worse else "none of the others is significantly worse"
