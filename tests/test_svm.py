@@ -26,13 +26,17 @@ from manyboost.svm.row_problem import solve_row
 
 
 def not_to_hold(estimator):
-    """Checks that no machine of this kind can pass."""
+    """Checks that no machine of this kind can pass, whatever it does."""
     found = {}
     if getattr(estimator, "fit_intercept", True) is False:
-        # it wants one class almost everywhere, but score differences without intercepts are odd functions
-        found["check_class_weight_classifiers"] = "there are no intercepts"
+        found["check_class_weight_classifiers"] = (
+            "it wants one class in nine tenths of a cloud around the origin; without intercepts the difference of two scores is an odd "
+            "function, so that each of two classes has one side of a line through the origin, whatever the weights"
+        )
     if getattr(estimator, "kernel", None) == "precomputed":
-        found["check_decision_proba_consistency"] = "the check gives a table of two columns for the kernel between 80 rows"
+        found["check_decision_proba_consistency"] = (
+            "it gives a table of 80 rows and 2 columns where a kernel between 80 rows must be given, which is refused"
+        )
     return found
 
 
@@ -217,13 +221,15 @@ def test_probabilities_are_honest_and_decide_nothing(model):
 @pytest.mark.parametrize("intercept", [True, False])
 def test_linear_kernel_is_the_linear_machine(intercept):
     for C in (0.01, 1.0):
-        linear = LinearMulticlassSVC(C=C, fit_intercept=intercept, tol=1e-8, calibrate=False).fit(X, Y)
+        linear = LinearMulticlassSVC(C=C, fit_intercept=intercept, tol=1e-8, calibrate=False, random_state=0).fit(X, Y)
         kernel = MulticlassSVC(C=C, kernel="linear", tol=2e-12, max_iter=1000, calibrate=False)
         kernel.set_params(fit_intercept="auto" if intercept else False).fit(X, Y)
         assert_allclose(kernel.intercept_, linear.intercept_, atol=1e-6)
         assert_allclose(kernel.decision_function(X), linear.decision_function(X), atol=1e-6)
-        assert_allclose(kernel.objective_, linear.objective_, rtol=1e-8)
-        assert kernel.duality_gap_ < 1e-5
+        # Both stand above one optimum, each by no more than its own gap.
+        gap = max(kernel.duality_gap_, linear.duality_gap_)
+        assert gap < 1e-5
+        assert abs(kernel.objective_ - linear.objective_) <= gap + 1e-12
 
 
 @pytest.mark.parametrize(("cache_size", "C"), [(0.2, 0.7), (200, 0.7), (2, 1e4)])  # the last begins in single precision, and ends in double
