@@ -205,9 +205,8 @@ class ClassifierLearner:
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.takes_weights = has_fit_parameter(rows.estimator, "sample_weight")
 
-    @property
-    def n_draws(self) -> int:
-        """How often a classifier of no use is fitted anew: where chance has no part in it, it would be the same."""
+    def n_draws(self, found: Grown) -> int:
+        """How often a classifier of no use is fitted: where chance has no part in it, it would be the same."""
         chance = any(name == "random_state" or name.endswith("__random_state") for name in self.rows.estimator.get_params())
         drawn = self.settings.subsample < 1.0 or self.settings.sampling != "uniform" or not self.takes_weights
         return MAX_DRAWS if chance or drawn else 1

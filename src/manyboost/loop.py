@@ -245,12 +245,12 @@ def _answers(
     n_made = len(problems)
     for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
         answer = ask(problem, found)
-        for draw in range(1, learner.n_draws):
-            if found.member.n_leaves > 1 and isinstance(answer, Answer):
-                break
+        draw = 1
+        while (found.member.n_leaves == 1 or isinstance(answer, Refusal)) and draw < learner.n_draws(found):
             found = learner.grow_again(problem, round_, at, draw)
             answer = ask(problem, found)
-            n_made += 1
+            draw += 1
+        n_made += draw - 1
         solved.append((problem, found, answer))
     return solved, n_made
 

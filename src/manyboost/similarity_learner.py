@@ -212,8 +212,7 @@ class SimilarityLearner:
         self.hard = self.learner.response == "sign"
         self.least_share = settings.limits.min_weight_fraction_leaf
 
-    @property
-    def n_draws(self) -> int:
+    def n_draws(self, found: Grown) -> int:
         """Where even an isolator is of no use, so is any other draw."""
         return 1
 

@@ -86,11 +86,17 @@ class TreeLearner:
         for _ in range(threads.n):
             self.growers.put(Grower(self.table, settings.limits))
 
-    @property
-    def n_draws(self) -> int:
-        """How often a tree of no use is grown anew: where chance has no part in it, it would be the same tree."""
+    def n_draws(self, found: Grown) -> int:
+        """How often a tree of no use is grown: where chance has no part in it, it would be the same tree.
+
+        A tree without a split has tried a threshold of every column. If all weight is at equal rows of different classes, no other helps.
+        """
         settings = self.settings
-        return MAX_DRAWS if settings.subsample < 1.0 or settings.sampling != "uniform" or settings.limits.random else 1
+        if settings.subsample < 1.0 or settings.sampling != "uniform":
+            return MAX_DRAWS
+        if not settings.limits.random:
+            return 1
+        return MAX_DRAWS if found.member.n_leaves > 1 else -(-MAX_DRAWS // self.table.n_features)
 
     def grow_again(self, problem: Problem, *of: int) -> Grown:
         """A tree for one problem, by the random numbers of (round, problem, draw)."""
