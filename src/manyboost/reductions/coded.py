@@ -120,7 +120,8 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
         passed = self._routed(X, sample_weight, fit_params)
         random = check_random_state(self.random_state)
-        code = self._make_code(np.random.default_rng(random.randint(np.iinfo(np.int32).max)))
+        # row by row, as a model file brings it back: a product of matrices may round by how they lie in memory
+        code = np.ascontiguousarray(self._make_code(np.random.default_rng(random.randint(np.iinfo(np.int32).max))))
         seeds = random.randint(np.iinfo(np.int32).max, size=code.shape[1])
         used = np.flatnonzero(labels.y >= 0)
         behind = np.bincount(labels.y[used], labels.weight[used]) @ (code != 0)  # the weight of the rows of each column

@@ -190,10 +190,10 @@ class LinearMulticlassSVC(MulticlassMachine):
     def _take_over(self, W: Floats) -> None:
         for name in ("dual_coef_", "dual_objective_", "duality_gap_"):
             self.__dict__.pop(name, None)
-        weights = np.ascontiguousarray(W.T)
-        p = self.n_features_in_
+        p, weights = self.n_features_in_, W.T
         intercept = weights[:, p] * self.intercept_scaling if self.fit_intercept else np.zeros(len(weights))
-        self._weights, self._intercepts = weights[:, :p], intercept
+        # row by row, as a model file brings them back: a product of matrices may round by how they lie in memory
+        self._weights, self._intercepts = np.ascontiguousarray(weights[:, :p]), intercept
 
     @property
     def coef_(self) -> Floats:
