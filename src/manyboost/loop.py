@@ -7,6 +7,7 @@ bit for bit.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -282,10 +283,10 @@ def _with_length(slope: Slope, answer: Answer) -> Answer | Refusal:
 
 def _of_most_merit(solved: Sequence[Solved]) -> Sequence[Solved]:
     """All, or where answers have a merit, the one of the greatest and the refusals."""
-    merits = [answer.merit if isinstance(answer, Answer) and answer.merit is not None else -np.inf for _, _, answer in solved]
-    if not np.isfinite(merits).any():
+    merits = [answer.merit if isinstance(answer, Answer) and answer.merit is not None else -math.inf for _, _, answer in solved]
+    if all(merit == -math.inf for merit in merits):
         return solved
-    best = int(np.argmax(merits))
+    best = merits.index(max(merits))
     return [one for at, one in enumerate(solved) if at == best or isinstance(one[2], Refusal)]
 
 
@@ -332,7 +333,7 @@ def _stop_reason(
             return answer.stop
     if asked:
         return ASKED_TO_STOP
-    if not np.isfinite(loss):
+    if not math.isfinite(loss):
         return "the loss is no longer finite"
     if reason := algorithm.enough(task, loss):
         return reason

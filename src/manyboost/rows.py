@@ -245,7 +245,7 @@ class Decisions:
                 self._columns, vectors[0], numbers, column, first * BLOCK, min(last * BLOCK, n)
             ))  # fmt: skip
             return
-        if self._decided and ((vectors > 0).sum(axis=1) == 1).all() and np.count_nonzero(vectors) == len(vectors):
+        if self._decided and np.count_nonzero(vectors) == len(vectors) and ((vectors > 0).sum(axis=1) == 1).all():
             label = vectors.argmax(axis=1)
             amount = vectors[np.arange(len(vectors)), label]
             shared = self._y, self._weight, self._said
