@@ -33,7 +33,7 @@ KERNEL = {"pendigits": (10.0,), "usps": (10.0,), "letter": (10.0,), "satimage": 
 CHOSEN = {  # values of C, and in how many of four outer folds they are chosen
     "pendigits": ((1.0, 3.0, 10.0, 30.0), 4),
     "usps": ((1.0, 3.0, 10.0, 30.0), 4),
-    "letter": ((3.0, 10.0), 1),
+    "letter": ((3.0, 10.0), 4),
 }
 GAMMAS = (1.0, 2.0, 4.0)  # as multiples of 1 / p
 

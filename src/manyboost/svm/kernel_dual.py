@@ -114,12 +114,12 @@ class Problem:
 
     def outputs(self, rows: Numbers, alpha: Floats, dtype: Any = np.float64) -> Floats:
         """Outputs of some rows, from a kernel in this precision."""
-        outputs = np.zeros((len(rows), self.K))
+        outputs = np.zeros((self.K, len(rows)))
         support = np.flatnonzero(alpha.any(axis=1))
         for start in range(0, len(support), CHUNK):
             some = support[start : start + CHUNK]
-            outputs += self.block(some, rows, dtype).T @ alpha[some].astype(dtype)
-        return outputs
+            outputs += alpha[some].astype(dtype).T @ self.block(some, rows, dtype)
+        return np.ascontiguousarray(outputs.T)
 
     def dual_objective(self, alpha: Floats, outputs: Floats) -> float:
         """What is maximised; with the duality gap it is the objective."""
@@ -160,10 +160,10 @@ def solve(problem: Problem, alpha: Floats, outputs: Floats, tol: float, max_iter
         alpha[rows], expected = block.solved(problem, cache, before, outputs[rows], max(INSIDE, tol * objective / (2 * gap)))
         change = alpha[rows] - before
         moved = np.flatnonzero(change.any(axis=1))
-        gained = np.zeros((len(sight.rows), problem.K))
+        gained = np.zeros((problem.K, len(sight.rows)))
         for some, values in cache.stream(rows[moved], rows):
-            gained += values.T @ change[moved[some]].astype(cache.dtype)
-        outputs[sight.rows] += gained
+            gained += change[moved[some]].astype(cache.dtype).T @ values
+        outputs[sight.rows] += gained.T
         error = np.where(block.is_open, np.abs(outputs[rows] - expected), 0.0).max(axis=1)
         if cache.dtype == np.float32 and problem.bounds[rows] @ error > tol * objective / 2:  # rounding hides what is left of the gap
             cache = KernelRows(problem.block, len(alpha), room, np.float64)
