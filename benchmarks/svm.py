@@ -1,6 +1,6 @@
 """The support vector machines beside LIBLINEAR's and LIBSVM's (through scikit-learn): optimum, time to it, and error.
 
-    python benchmarks/svm.py --data DIR [--parts equal,linear,kernel,chosen,sgd] [--again]
+    python benchmarks/svm.py --data DIR [--parts equal,linear,kernel,chosen,splits,sgd] [--again]
 
 CPU seconds of one thread, the least of ``--repeats`` runs in turns. Results are written to ``results/svm.json`` after each data set; what
 is there is not measured again, but with ``--again``.
@@ -33,9 +33,11 @@ KERNEL = {"pendigits": (10.0,), "usps": (10.0,), "letter": (10.0,), "satimage": 
 CHOSEN = {  # values of C, and in how many of four outer folds they are chosen
     "pendigits": ((1.0, 3.0, 10.0, 30.0), 4),
     "usps": ((1.0, 3.0, 10.0, 30.0), 4),
-    "letter": ((3.0, 10.0), 1),
+    "letter": ((3.0, 10.0), 4),
 }
 GAMMAS = (1.0, 2.0, 4.0)  # as multiples of 1 / p
+SPLITS = {"letter": ((4.0, 2.0), (10.0, 2.0), (3.0, 3.0), (10.0, 3.0), (3.0, 4.0))}  # C and such multiples
+N_SPLITS = 4
 
 
 def scaled(name: str, folder: Path | None, stored: str = "dense") -> tuple[Any, np.ndarray]:
@@ -133,6 +135,28 @@ def chosen(name: str, folder: Path | None, repeats: int) -> dict[str, float | st
             seconds[of] += times[of]
             wrong[of].extend(model.predict(X[test]) != y[test])
             choices[of].append(f"{model.C:g}, {model.gamma * X.shape[1]:g}/p")
+    return side_by_side(seconds, wrong) | {
+        "ours_C_and_gamma": "; ".join(dict.fromkeys(choices["ours"])),
+        "libsvm_C_and_gamma": "; ".join(dict.fromkeys(choices["libsvm"])),
+    }
+
+
+def splits(name: str, C: float, factor: float, folder: Path | None) -> dict[str, float]:
+    """Time and error of both at the same C and gamma, on several splits of the rows."""
+    X, y = scaled(name, folder)
+    compile_kernels(X)
+    makers = {"ours": MulticlassSVC(C=C, gamma=factor / X.shape[1], calibrate=False), "libsvm": SVC(C=C, gamma=factor / X.shape[1])}
+    seconds, wrong = dict.fromkeys(makers, 0.0), {of: [] for of in makers}
+    for seed in range(N_SPLITS):
+        train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed, stratify=y)
+        for of, model in makers.items():
+            seconds[of] += least_times({of: lambda model=model: model.fit(train, y_train)}, 1)[of]
+            wrong[of].extend(model.predict(test) != y_test)
+    return side_by_side(seconds, wrong)
+
+
+def side_by_side(seconds: dict[str, float], wrong: dict[str, list[bool]]) -> dict[str, Any]:
+    """Sums of times, errors, and the mean of the paired differences."""
     difference = np.subtract(wrong["ours"], wrong["libsvm"], dtype=float)
     return {
         "tested_rows": len(difference),
@@ -143,8 +167,6 @@ def chosen(name: str, folder: Path | None, repeats: int) -> dict[str, float | st
         "libsvm_error": float(np.mean(wrong["libsvm"])),
         "difference": difference.mean(),
         "its_standard_error": difference.std() / np.sqrt(len(difference)),
-        "ours_C_and_gamma": "; ".join(dict.fromkeys(choices["ours"])),
-        "libsvm_C_and_gamma": "; ".join(dict.fromkeys(choices["libsvm"])),
     }
 
 
@@ -175,7 +197,7 @@ def sgd(n_rows: int, folder: Path | None) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_argument(parser)
-    parser.add_argument("--parts", default="equal,linear,kernel,chosen,sgd")
+    parser.add_argument("--parts", default="equal,linear,kernel,chosen,splits,sgd")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--rows", type=int, default=10**7, help="rows of covertype at most")
@@ -196,6 +218,10 @@ def main() -> None:
                 jobs[f"kernel {name} C={C:g}"] = lambda name=name, C=C: kernel(name, C, folder, arguments.repeats)
     if "chosen" in parts:
         jobs |= {f"chosen {name}": lambda name=name: chosen(name, folder, arguments.repeats) for name in CHOSEN}
+    if "splits" in parts:
+        for name, pairs in SPLITS.items():
+            for C, factor in pairs:
+                jobs[f"splits {name} C={C:g}, gamma={factor:g}/p"] = lambda name=name, C=C, factor=factor: splits(name, C, factor, folder)
     if "sgd" in parts:
         jobs["sgd covertype"] = lambda: sgd(arguments.rows, folder)
     for title, job in jobs.items():

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import manyboost
 from manyboost import LinearMulticlassSVC, MulticlassSVC
 from manyboost.svm import kernel_dual, open_pairs
-from manyboost.svm.kernel_rows import KernelRows
+from manyboost.svm.kernel_rows import KernelRows, RadialInSingle
 from manyboost.svm.row_problem import solve_row
 
 
@@ -324,10 +324,32 @@ def test_kernel_rows_stay_within_their_memory():
     cache.activate(np.arange(5, 100))
     assert (cache._slot >= 0).sum() == 10
     some = np.array([60, 7, 50, 9, 6])  # three of them are in memory
-    square = np.full((5, 5), np.nan, np.float32)
-    cache.within(some, some - 5, square)
+    ((first, square),) = cache.among(some, some - 5)
+    assert first == 0
     assert_allclose(square, K[np.ix_(some, some)], rtol=1e-6)
     assert asked[-1] == 2
+
+
+@pytest.mark.parametrize(("shift", "gamma", "is_fine"), [(0.0, 0.1, True), (1e4, 0.1, True), (0.0, 100.0, False)])
+def test_radial_kernel_in_single_precision(shift, gamma, is_fine):
+    rows = X + shift
+    kernel = RadialInSingle(rows, gamma)
+    assert kernel.is_fine == is_fine
+    if is_fine:
+        some = np.array([5, 3, 9])
+        everything = np.arange(len(rows))
+        for columns in (some, everything):
+            expected = np.exp(-gamma * ((rows[some][:, None] - rows[columns]) ** 2).sum(axis=2))
+            assert_allclose(kernel(some, columns), expected, atol=1e-5)
+
+
+def test_for_want_of_memory_fewer_classes_are_open():
+    X, y = data("digits")
+    X, y = X[:600], y[:600]
+    model = MulticlassSVC(C=1.0, gamma=0.05, tol=1e-4, calibrate=False)
+    ample, scarce = clone(model).fit(X, y), clone(model).set_params(cache_size=2).fit(X, y)
+    assert scarce.n_iter_ < 5 * ample.n_iter_  # else more than 6 times
+    assert_allclose(scarce.objective_, ample.objective_, rtol=1e-4)
 
 
 def test_pickle_clone_and_save(tmp_path):

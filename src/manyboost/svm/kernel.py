@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from manyboost.parameters import check_parameters, checked, choice, flag, integer, number
 from manyboost.svm.distinct_rows import DistinctRows
 from manyboost.svm.kernel_dual import Problem, solve
-from manyboost.svm.kernel_rows import CHUNK, checked_block, kernel_between
+from manyboost.svm.kernel_rows import CHUNK, RadialInSingle, checked_block, kernel_between
 from manyboost.svm.machine import Floats, MulticlassMachine, hinge_losses
 
 THROUGH_THE_ORIGIN = ("linear", "poly", "sigmoid")  # kernels whose scores are, or may be, zero at the origin
@@ -196,10 +196,14 @@ class MulticlassSVC(MulticlassMachine):
             diagonal = matrix.diagonal().copy()
         else:
             between = kernel_between(self.kernel, self._gamma, int(self.degree), float(self.coef0))
+            in_single = RadialInSingle(rows.X, self._gamma) if self.kernel == "rbf" and not sparse.issparse(rows.X) else None
 
             def block(some: NDArray[np.intp], columns: NDArray[np.intp], dtype: Any) -> Any:
-                columns_of = rows.X if len(columns) == n else rows.X[columns]
-                values = checked_block(between(rows.X[some], columns_of, dtype), (len(some), len(columns)))
+                if in_single is not None and in_single.is_fine and dtype == np.float32:
+                    values = in_single(some, columns)
+                else:
+                    columns_of = rows.X if len(columns) == n else rows.X[columns]
+                    values = checked_block(between(rows.X[some], columns_of, dtype), (len(some), len(columns)))
                 return values + self._constant if self._constant else values
 
             parts = [np.arange(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]

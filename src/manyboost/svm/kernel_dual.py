@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
-from manyboost.svm.kernel_rows import CHUNK, MEGABYTE, Block, KernelRows, gather
+from manyboost.svm.kernel_rows import CHUNK, MEGABYTE, Block, KernelRows
 from manyboost.svm.open_pairs import OpenPairs
 
 Floats = NDArray[np.float64]
@@ -40,6 +40,7 @@ FIRST = 500  # rows of the first block
 GROWTH = 0.75  # how many rows may join a block, as a share of the support
 INSIDE = 0.1  # a block is solved until its gap is this share of the one it came with
 NEAR = 0.1  # a class whose G is farther from moving is closed, and one farther than the largest violation
+NEARER = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03)  # shares of that distance, for want of memory
 FAR = 3.0  # times the largest violation: a row farther from moving is left out
 NEAR_IN_SINGLE = 1e-3  # rows farther from moving are so whatever single precision did to their outputs
 ENOUGH = 0.8  # shrinking is worth its trouble where at most this share of the rows stays
@@ -87,6 +88,19 @@ def find_open(outputs, alpha, y, bounds, rows, slack, is_open):
             is_open[r, k] = alpha[i, k] < (bounds[i] if k == y[i] else 0.0) or g >= (lowest + highest) / 2 - slack
 
 
+@compiled
+def deal(values, number, row_of, class_starts, kernel_starts, kernels):
+    """Copy rows of a block's kernel into the squares of the classes open in them; ``number`` is that of their pairs, -1 where closed."""
+    for i in range(number.shape[0]):
+        for k in range(number.shape[1]):
+            if number[i, k] >= 0:
+                n_k = class_starts[k + 1] - class_starts[k]
+                begin = kernel_starts[k] + (number[i, k] - class_starts[k]) * n_k
+                into, others, row = kernels[begin : begin + n_k], row_of[class_starts[k] : class_starts[k + 1]], values[i]
+                for j in range(n_k):
+                    into[j] = row[others[j]]
+
+
 @dataclass(frozen=True)
 class Problem:
     """The kernel by blocks, its diagonal, labels, bounds (0: the row takes no part), the number of classes and megabytes of memory."""
@@ -100,12 +114,12 @@ class Problem:
 
     def outputs(self, rows: Numbers, alpha: Floats, dtype: Any = np.float64) -> Floats:
         """Outputs of some rows, from a kernel in this precision."""
-        outputs = np.zeros((len(rows), self.K))
+        outputs = np.zeros((self.K, len(rows)))
         support = np.flatnonzero(alpha.any(axis=1))
         for start in range(0, len(support), CHUNK):
             some = support[start : start + CHUNK]
-            outputs += self.block(some, rows, dtype).T @ alpha[some].astype(dtype)
-        return outputs
+            outputs += alpha[some].astype(dtype).T @ self.block(some, rows, dtype)
+        return np.ascontiguousarray(outputs.T)
 
     def dual_objective(self, alpha: Floats, outputs: Floats) -> float:
         """What is maximised; with the duality gap it is the objective."""
@@ -146,10 +160,10 @@ def solve(problem: Problem, alpha: Floats, outputs: Floats, tol: float, max_iter
         alpha[rows], expected = block.solved(problem, cache, before, outputs[rows], max(INSIDE, tol * objective / (2 * gap)))
         change = alpha[rows] - before
         moved = np.flatnonzero(change.any(axis=1))
-        gained = np.zeros((len(sight.rows), problem.K))
+        gained = np.zeros((problem.K, len(sight.rows)))
         for some, values in cache.stream(rows[moved], rows):
-            gained += values.T @ change[moved[some]].astype(cache.dtype)
-        outputs[sight.rows] += gained
+            gained += change[moved[some]].astype(cache.dtype).T @ values
+        outputs[sight.rows] += gained.T
         error = np.where(block.is_open, np.abs(outputs[rows] - expected), 0.0).max(axis=1)
         if cache.dtype == np.float32 and problem.bounds[rows] @ error > tol * objective / 2:  # rounding hides what is left of the gap
             cache = KernelRows(problem.block, len(alpha), room, np.float64)
@@ -189,15 +203,22 @@ class _Block:
 
     @classmethod
     def of(cls, problem: Problem, alpha: Floats, outputs: Floats, sight: _Sight, n_values: float) -> _Block:
-        """The support that may move and the rows next to it, those of large gaps first, as far as so many values of the kernel go."""
-        slack = min(NEAR, float(sight.violation.max()))
-        near, support = sight.distance <= slack, alpha[sight.rows].any(axis=1)
-        new = np.flatnonzero(near & ~support)
+        """The support that may move and the rows next to it, with as many values of the kernel as there is room for.
+
+        Where they are more, fewer classes of a row are open. Where even then they are more, rows of large gaps are taken first.
+        """
+        support = alpha[sight.rows].any(axis=1)
         n_new = max(FIRST, int(GROWTH * support.sum()))
-        places = np.concatenate([np.flatnonzero(near & support), new[np.argsort(sight.distance[new], kind="stable")[:n_new]]])
-        places = places[np.argsort(-sight.gap[places], kind="stable")]
-        is_open = np.empty((len(places), problem.K), bool)
-        find_open(outputs, alpha, problem.y, problem.bounds, sight.rows[places], slack, is_open)
+        slack = min(NEAR, float(sight.violation.max()))
+        for share in NEARER:
+            near = sight.distance <= share * slack
+            new = np.flatnonzero(near & ~support)
+            places = np.concatenate([np.flatnonzero(near & support), new[np.argsort(sight.distance[new], kind="stable")[:n_new]]])
+            places = places[np.argsort(-sight.gap[places], kind="stable")]
+            is_open = np.empty((len(places), problem.K), bool)
+            find_open(outputs, alpha, problem.y, problem.bounds, sight.rows[places], share * slack, is_open)
+            if (is_open.sum(axis=0) ** 2).sum() <= n_values:
+                break
         n_rows = max(2, int(np.searchsorted((np.cumsum(is_open, axis=0) ** 2).sum(axis=1), n_values, side="right")))
         places = places[:n_rows]
         return cls(sight.rows[places], places, sight.gap[places], is_open[:n_rows])
@@ -210,18 +231,10 @@ class _Block:
         number.T[by_class] = np.arange(is_open.sum())
         n_of_class, n_of_row = is_open.sum(axis=0), is_open.sum(axis=1)
         class_starts, kernel_starts, row_starts = (np.concatenate([[0], np.cumsum(n)]) for n in (n_of_class, n_of_class**2, n_of_row))
-        kernels = np.empty(kernel_starts[-1], cache.dtype)
-        whole = None
-        if len(rows) ** 2 <= len(kernels):  # else the kernel of the block has more values than are wanted
-            whole = np.empty((len(rows), len(rows)), cache.dtype)
-            cache.within(rows, self.places, whole)
-        for k in range(problem.K):
-            inside = np.flatnonzero(is_open[:, k])
-            square = kernels[kernel_starts[k] : kernel_starts[k + 1]].reshape(len(inside), len(inside))
-            if whole is None:
-                cache.within(rows[inside], self.places[inside], square)
-            else:
-                gather(whole, inside, inside, square)
+        kernels = cache.scratch(kernel_starts[-1])
+        row_of = np.nonzero(by_class)[1]
+        for first, values in cache.among(rows, self.places):
+            deal(values, number[first : first + len(values)], row_of, class_starts, kernel_starts, kernels)
         class_of = np.repeat(np.arange(problem.K), n_of_class)
         own = number[np.arange(len(rows)), y]
         others = (np.arange(problem.K) != y[:, None]).T[by_class]

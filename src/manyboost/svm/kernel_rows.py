@@ -19,6 +19,7 @@ Block = Callable[[NDArray[np.intp], NDArray[np.intp], Any], NDArray[np.floating]
 MEGABYTE = 2**20
 CHUNK = 256  # rows computed at once
 STEP = 64  # rows of them whose exponents are kept at once, so that they stay near the processor
+SMALL = 64.0  # gamma |x|^2 of a usual row, up to which rounding it to single precision changes the kernel by a hundred thousandth at most
 
 
 def kernel_between(kernel: Any, gamma: float, degree: int, coef0: float) -> Between:
@@ -51,6 +52,27 @@ def radial(X: Any, Y: Any, gamma: float, dtype: Any) -> NDArray[np.floating]:
     return out
 
 
+class RadialInSingle:
+    """exp(-gamma |x - y|^2) between rows of a dense table, in single precision throughout: a third of the time of :func:`radial`.
+
+    Rows are moved so that their mean is zero. That leaves the distances, and makes the numbers whose difference they are small.
+    """
+
+    def __init__(self, X: Floats, gamma: float):
+        X = X - X.mean(axis=0)
+        squares = gamma * row_norms(X, squared=True)
+        self.is_fine = bool(squares.mean() <= SMALL)
+        self._gamma = gamma
+        self._table = np.column_stack([X, np.ones(len(X)), -squares]).astype(np.float32) if self.is_fine else np.empty((0, 0), np.float32)
+
+    def __call__(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
+        some = self._table[rows]
+        some = np.column_stack([np.float32(2.0 * self._gamma) * some[:, :-2], some[:, -1], some[:, -2]])
+        values = some @ (self._table if len(columns) == len(self._table) else self._table[columns]).T
+        np.minimum(values, 0.0, out=values)
+        return np.asarray(np.exp(values, out=values))
+
+
 def checked_block(values: Any, shape: tuple[int, int]) -> NDArray[np.floating]:
     """A block of the kernel, if it is one."""
     if np.shape(values) != shape:
@@ -72,18 +94,6 @@ def gather(values, slots, places, out):
                 into[j] = row[places[j]]
 
 
-@compiled
-def complete(out, missing, among_missing):
-    """Fill the missing rows of a symmetric matrix from its columns, and from the part of it among them."""
-    for i in range(missing.size):
-        into = out[missing[i]]
-        for j in range(into.size):
-            into[j] = out[j, missing[i]]
-    for i in range(missing.size):
-        for j in range(missing.size):
-            out[missing[i], missing[j]] = among_missing[i, j]
-
-
 class KernelRows:
     """The kernel between the training rows: as many rows of it, restricted to the active columns, as fit into the memory allowed.
 
@@ -93,6 +103,7 @@ class KernelRows:
     def __init__(self, block: Block, n: int, n_bytes: float, dtype: Any):
         self._block, self._n, self._bytes, self.dtype = block, n, n_bytes, np.dtype(dtype)
         self.columns = np.arange(n)
+        self._scratch = np.empty(0, self.dtype)
         self._empty(self._capacity(n), n)
 
     def _empty(self, capacity: int, width: int) -> None:
@@ -116,13 +127,23 @@ class KernelRows:
         self._owner[: len(rows)] = rows
         self._slot[rows] = np.arange(len(rows))
 
-    def within(self, rows: NDArray[np.intp], places: NDArray[np.intp], out: NDArray[np.floating]) -> None:
-        """Write the kernel between these rows into ``out``; ``places`` are theirs among the columns."""
-        slots = self._slot[rows]
-        gather(self._values, slots, places, out)
-        missing = np.flatnonzero(slots < 0)
-        if len(missing):
-            complete(out, missing, np.asarray(self._block(rows[missing], rows[missing], self.dtype), self.dtype))
+    def scratch(self, size: int) -> NDArray[np.floating]:
+        """Room for so many values, the same each time, as fresh memory costs more than to write into it."""
+        if len(self._scratch) < size:
+            self._scratch = np.empty(size, self.dtype)
+        return self._scratch[:size]
+
+    def among(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """The kernel between these rows in chunks, as (number of the first row, values); ``places`` are theirs among the columns."""
+        for start in range(0, len(rows), CHUNK):
+            some = rows[start : start + CHUNK]
+            slots = self._slot[some]
+            values = np.empty((len(some), len(rows)), self.dtype)
+            gather(self._values, slots, places, values)
+            missing = np.flatnonzero(slots < 0)
+            if len(missing):
+                values[missing] = self._block(some[missing], rows, self.dtype)
+            yield start, values
 
     def stream(self, rows: NDArray[np.intp], wanted: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]:
         """These rows of the kernel in chunks, as (numbers within ``rows``, values); ``wanted`` rows are not put out of memory."""
