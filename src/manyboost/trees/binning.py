@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyboost.compiled import compiled
+from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
 from manyboost.trees.random_numbers import words_of
 from manyboost.trees.statistics import Floats
@@ -40,27 +40,38 @@ MIN_SHARED_IN_ROW = 8  # where rows are read whole, so many columns of one byte 
 Mapper = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]
 
 
+class Stored(NamedTuple):
+    """What is stored of sparse rows: row i holds ``entries[a:b]`` at the columns ``indices[a:b]``, ``a, b = indptr[i:i+2]``."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    entries: NDArray[np.uint8]
+
+
 class Table(NamedTuple):
     """Binned rows, as the kernels see them.
 
     ``bins`` is (columns, n) when FEATURE_MAJOR, (n, :func:`row_width`) when ROW_MAJOR, with zeros behind the last column, and empty when
-    SPARSE, where row i holds ``entries[a:b]`` at the columns ``indices[a:b]``, ``a, b = indptr[i:i+2]``, and ``zero_bin`` everywhere
-    else. Unless SPARSE, neighbouring features of which no row has more than one off its ``zero_bin``, such as one-hot columns, may
-    share a column: see :func:`share_columns`.
+    SPARSE, where a row has the entries that are ``stored`` and ``zero_bin`` everywhere else. Unless SPARSE, neighbouring features of which
+    no row has more than one off its ``zero_bin``, such as one-hot columns, may share a column: see :func:`share_columns`.
     """
 
     layout: int
     n_rows: int
     bins: NDArray[np.uint8]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    entries: NDArray[np.uint8]
+    stored: Stored | None  # unless SPARSE, None, or empty where kernels are told of a table that is not plain
     features: NDArray[np.void]  # (p + 1,) of FEATURE; the last only says where the histogram ends
     columns: NDArray[np.void]  # (columns + 1,) of COLUMN; likewise
 
     @property
     def n_features(self) -> int:
         return len(self.features) - 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Are all rows dense and of numbers, of which none is missing and each has a column of its own?"""
+        features = self.features
+        return self.stored is None and not (features["categorical"] | features["missing"] | (features["start"] >= 0)).any()
 
 
 @dataclass(frozen=True)
@@ -210,7 +221,7 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
     features["n_bins"][:p], features["zero_bin"][:p], features["categorical"][:p] = n_bins, zero_bin, binning.n_categories > 0
     missing = features["missing"]
     bins = np.empty((0, 0), np.uint8)
-    indptr, indices, entries = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8)
+    stored = None
     if sparse.issparse(X):
         layout = SPARSE
         columns = X.tocsc()
@@ -222,7 +233,7 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
             missing[feature] = bool((part == n_bins[feature]).any())
         rows = sparse.csc_array((coded, columns.indices, columns.indptr), shape=(n, p)).tocsr()
         rows.sort_indices()
-        indptr, indices, entries = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
+        stored = Stored(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
     else:
         bins = np.empty((p, n), np.uint8) if layout == FEATURE_MAJOR else np.zeros((n, row_width(p)), np.uint8)
 
@@ -237,7 +248,7 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
     features["column"], features["start"] = np.arange(p + 1), -1
     columns = np.zeros(p + 1, COLUMN)
     columns["offset"], columns["first"] = features["offset"], np.arange(p + 1)
-    return Table(layout, n, bins, indptr, indices, entries, features, columns)
+    return Table(layout, n, bins, stored, features, columns)
 
 
 def _exclusive_runs(table: Table, n_least: int) -> list[list[int]]:
@@ -297,14 +308,28 @@ def share_columns(table: Table) -> Table:
 
 def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:
     """The table of the given rows, in the given order."""
-    if table.layout == SPARSE:
-        shape = (table.n_rows, table.n_features)
-        part = sparse.csr_array((table.entries, table.indices, table.indptr), shape=shape)[rows]
+    if table.stored is not None:
+        indptr, indices, entries = table.stored
+        part = sparse.csr_array((entries, indices, indptr), shape=(table.n_rows, table.n_features))[rows]
         part.sort_indices()
-        return table._replace(
-            n_rows=len(rows), indptr=part.indptr.astype(np.int64), indices=part.indices.astype(np.int32), entries=part.data
-        )
+        return table._replace(n_rows=len(rows), stored=Stored(part.indptr.astype(np.int64), part.indices.astype(np.int32), part.data))
     return table._replace(n_rows=len(rows), bins=np.take(table.bins, rows, axis=1 if table.layout == FEATURE_MAJOR else 0))
+
+
+@compiled_part
+def _add_stored_keys(stored, features, words, keys):
+    """:func:`_add_keys` of sparse rows."""
+    if stored is None:
+        return
+    base = np.uint64(0)
+    for f in range(features.size - 1):
+        base += words[f, features[f].zero_bin]
+    for i in range(keys.size):
+        key = base
+        for e in range(stored.indptr[i], stored.indptr[i + 1]):
+            f = stored.indices[e]
+            key += words[f, stored.entries[e]] - words[f, features[f].zero_bin]
+        keys[i] += key
 
 
 @compiled
@@ -312,15 +337,7 @@ def _add_keys(table, words, keys):
     """Add a random word of (feature, bin) for each feature; the words wrap around, so the order does not matter."""
     n_features = table.features.size - 1
     if table.layout == SPARSE:
-        base = np.uint64(0)
-        for f in range(n_features):
-            base += words[f, table.features[f].zero_bin]
-        for i in range(table.n_rows):
-            key = base
-            for e in range(table.indptr[i], table.indptr[i + 1]):
-                f = table.indices[e]
-                key += words[f, table.entries[e]] - words[f, table.features[f].zero_bin]
-            keys[i] += key
+        _add_stored_keys(table.stored, table.features, words, keys)
     elif table.layout == ROW_MAJOR:
         for i in range(table.n_rows):
             for f in range(n_features):

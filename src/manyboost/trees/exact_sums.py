@@ -33,27 +33,26 @@ def _count_exponents(values, counts):
     """Count binary exponents; four tables take turns, so that equal exponents do not wait for each other."""
     bits = values.view(np.uint64)
     shift, mask = np.uint64(52), np.uint64(0x7FF)
-    c0, c1, c2, c3 = counts[0], counts[1], counts[2], counts[3]
     for q in range(bits.size >> 2):
         i = np.uint64(4 * q)
-        c0[(bits[i] >> shift) & mask] += 1
-        c1[(bits[i + np.uint64(1)] >> shift) & mask] += 1
-        c2[(bits[i + np.uint64(2)] >> shift) & mask] += 1
-        c3[(bits[i + np.uint64(3)] >> shift) & mask] += 1
+        counts[(bits[i] >> shift) & mask] += 1
+        counts[((bits[i + np.uint64(1)] >> shift) & mask) + np.uint64(2048)] += 1
+        counts[((bits[i + np.uint64(2)] >> shift) & mask) + np.uint64(4096)] += 1
+        counts[((bits[i + np.uint64(3)] >> shift) & mask) + np.uint64(6144)] += 1
     for i in range(bits.size & ~3, bits.size):
-        c0[(bits[i] >> shift) & mask] += 1
+        counts[(bits[i] >> shift) & mask] += 1
 
 
 @compiled_part
 def _exponent_for(first, second):
-    counts = np.zeros((4, 2048), np.int64)
+    counts = np.zeros(4 * 2048, np.int64)
     _count_exponents(first, counts)
     _count_exponents(second, counts)
     bound = np.int64(0)  # of the total, in units of the exponent at hand: rounding down loses no bit that could carry
     highest = 0
     units = np.int64(0)
     for e in range(1, 2048):  # exponent 0: zeros and denormal numbers
-        n = counts[0, e] + counts[1, e] + counts[2, e] + counts[3, e]
+        n = counts[e] + counts[2048 + e] + counts[4096 + e] + counts[6144 + e]
         units = (units >> 1) + n
         if n > 0:
             bound = units

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from manyboost.trees import growing_on_threads as on_threads
 from manyboost.trees import steps_of_growing as steps
-from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Table
+from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Stored, Table
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
-from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Grid, Growth, Limits, find_leaves
+from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Grid, Growth, Limits, Shares, find_leaves
 from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.statistics import Statistics
 
@@ -120,14 +120,11 @@ def to_grid(
     else:  # the total of all rows has 62 bits: copies of a row need room
         copies = 0 if rows is None else int(np.bincount(rows).max() - 1).bit_length()
         dense, weight, exponent = to_fine_grid(*parts, copies, empty)
-    no_label, nothing = np.empty(0, np.uint16), np.empty(0, weight.dtype)
     if pairs:
         two = np.zeros((statistics.n_rows, 2), dense.dtype)
-        return Grid(two, no_label, nothing, 2, 0, 2, False, dense, statistics.label, weight), exponent
-    grid = Grid(
-        dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False, dense[:0], no_label, nothing
-    )
-    return grid, exponent
+        shares = Shares(dense, statistics.label, weight)
+        return Grid(two, np.empty(0, np.uint16), np.empty(0, weight.dtype), 2, 0, 2, False, shares), exponent
+    return Grid(dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False, None), exponent
 
 
 class Grower:
@@ -143,11 +140,12 @@ class Grower:
 
     def __init__(self, table: Table, limits: GrowthLimits, threads: ThreadPoolExecutor | None = None, n_threads: int = 1):
         self.table = table
+        self._is_plain = table.is_plain
         self.limits = limits
         self.threads = threads
         self.n_threads = n_threads if threads is not None else 1
         self._memory: dict[str, NDArray[Any]] = {}
-        self._workspaces: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}  # the same for tree after tree
+        self._workspaces: dict[tuple[int, int, bool], tuple[NDArray[Any] | None, ...]] = {}  # the same for tree after tree
         self._growth_key: tuple[Any, ...] = ()
         self._held_growth: Growth
 
@@ -183,6 +181,16 @@ class Grower:
             buffer=self._array("buffer", n_rows, np.int32),
         )
 
+    @cached_property
+    def _any_table(self) -> Table:
+        """The table as kernels see it that are for any.
+
+        Numba compiles a kernel for the types it is called with, and leaves out what None has no use for. So there are two of each: one for
+        plain tables, compiled in half the time, and one for all others, rather than one for each mixture of what a table may have.
+        """
+        nothing = Stored(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8))
+        return self.table._replace(stored=self.table.stored or nothing)
+
     @property
     def _n_columns(self) -> int:
         return len(self.table.columns) - 1
@@ -191,12 +199,13 @@ class Grower:
     def _n_bins(self) -> int:
         return int(self.table.columns["offset"][-1])
 
-    def _workspace(self, part: int, size: int) -> tuple[NDArray[Any], ...]:
-        """What one thread needs to compare splits: best, the sums left of it, sides, order, histogram.
+    def _workspace(self, part: int, size: int, plain: bool) -> tuple[NDArray[Any] | None, ...]:
+        """What one thread needs to compare splits: best, the sums left of it, sides, order, positions, histogram.
 
-        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums, codes.
+        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums, codes. Where the kernels are those of
+        plain tables, positions of categories and codes of shared columns are None.
         """
-        held = self._workspaces.get((part, size))
+        held = self._workspaces.get((part, size, plain))
         if held is None:
             n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else COLUMNS_PER_PASS * 256
             held = (
@@ -204,6 +213,7 @@ class Grower:
                 self._array(f"lefts {part}", (2, size), np.int64),
                 self._array(f"sides {part}", (2, size), np.int64),
                 self._array(f"order {part}", 256, np.int64),
+                self._array(f"positions {part}", 256, np.float64) if not plain else None,
                 self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
             )
             if self.limits.random:
@@ -214,10 +224,10 @@ class Grower:
                     self._array(f"ranges {part}", (5, p), np.uint8),
                     self._array(f"block {part}", (size + 1, p), np.int32),
                     self._array(f"sums {part}", (2, size, p), np.int64),
-                    self._array(f"codes {part}", n_codes * size, np.int64),
+                    self._array(f"codes {part}", n_codes * size, np.int64) if not plain else None,
                 )
                 held = *to_draw, *held
-            self._workspaces[part, size] = held
+            self._workspaces[part, size, plain] = held
         return held
 
     def grow(
@@ -227,10 +237,13 @@ class Grower:
 
         With ``leaves=False`` the second is not worth looking at: a tree that will be pruned has other leaves.
         """
-        table, whole = self.table, rows is None
-        pairs = criterion.code == PAIR_OF_CLASSES
+        whole, pairs = rows is None, criterion.code == PAIR_OF_CLASSES
+        plain = self._is_plain and not pairs
+        table = self.table if plain else self._any_table
         kept = partial(self._array, "dense"), partial(self._array, "weight")  # not in self, which would so hold itself alive
         grid, exponent = to_grid(statistics, self.limits.random, rows, kept, pairs=pairs)
+        if not plain and grid.shares is None:
+            grid = grid._replace(shares=Shares(grid.dense[:0], grid.label[:0], grid.weight[:0]))
         rule = Rule.on_grid(criterion, exponent)
         n_rows = table.n_rows if rows is None else len(rows)
         total_weight = 0.0
@@ -245,7 +258,7 @@ class Grower:
             growth.rows[:] = rows  # a copy: they will be moved about
         leaf = np.empty(table.n_rows, np.int32)
         context = on_threads.Context(table, grid, rule, limits, growth)
-        parts = [self._workspace(part, grid.size) for part in range(self.n_threads)]
+        parts = [self._workspace(part, grid.size, plain) for part in range(self.n_threads)]
         threads = self.threads if self.n_threads > 1 and on_threads.is_worth_sharing(n_rows, table) else None
         if self.limits.random:
             if threads is not None:
@@ -264,7 +277,7 @@ class Grower:
             else:
                 grow_by_histogram(*context, whole, labels, weights, pool, *parts[0], leaf)
         tree = self._tree(growth, grid, exponent)
-        return tree, tree.leaves_of(table) if leaves and not whole else leaf
+        return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
 
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])

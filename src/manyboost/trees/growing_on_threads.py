@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import Table
@@ -20,7 +19,7 @@ from manyboost.trees.histogram_splits import COLUMNS_PER_PASS
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, Grid, Growth, Limits
 
 THREAD_WORK = 1 << 19  # rows times columns from which on a node is worth sharing: about half a millisecond
-Workspace = tuple[NDArray[Any], ...]
+Workspace = tuple[Any, ...]
 
 
 class Context(NamedTuple):
@@ -99,7 +98,7 @@ def grow_at_random(threads: ThreadPoolExecutor, context: Context, whole: bool, w
                 node = int(growth.now[SMALL + which])
                 cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], n_threads + 1).astype(int)
                 work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(n_threads)]
-                _share(threads, lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2]), work)
+                _share(threads, lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2], w[5]), work)
                 ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
                 ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
                 steps.draw_thresholds(table, limits, node, ranges)

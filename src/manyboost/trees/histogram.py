@@ -71,17 +71,19 @@ def fill_column(column, grid, rows, start, end, size, at, hist):
 
 
 @compiled_part
-def fill_sparse(table, grid, rows, start, end, first, last, node_sums, hist):
+def fill_sparse(stored, features, grid, rows, start, end, first, last, node_sums, hist):
     """Stored entries by row; what is not stored is the rest of the node's sums, exactly."""
+    if stored is None:
+        return
     size, n_dense = grid.size, grid.n_dense
-    origin = table.features[first].offset
+    origin = features[first].offset
     for r in range(start, end):
         i = rows[r]
-        for e in range(table.indptr[i], table.indptr[i + 1]):
-            f = table.indices[e]
+        for e in range(stored.indptr[i], stored.indptr[i + 1]):
+            f = stored.indices[e]
             if f < first or f >= last:
                 continue
-            base = (table.features[f].offset - origin + table.entries[e]) * size
+            base = (features[f].offset - origin + stored.entries[e]) * size
             for s in range(n_dense):
                 hist[base + s] += grid.dense[i, s]
             if grid.label.size:
@@ -89,13 +91,13 @@ def fill_sparse(table, grid, rows, start, end, first, last, node_sums, hist):
             if grid.counted:
                 hist[base + size - 1] += 1
     for f in range(first, last):
-        begin = (table.features[f].offset - origin) * size
-        zero = begin + table.features[f].zero_bin * size
+        begin = (features[f].offset - origin) * size
+        zero = begin + features[f].zero_bin * size
         for s in range(size):
-            stored = np.int64(0)
-            for b in range(table.features[f].n_bins + 1):
-                stored += hist[begin + b * size + s]
-            hist[zero + s] += node_sums[s] - stored
+            total = np.int64(0)
+            for b in range(features[f].n_bins + 1):
+                total += hist[begin + b * size + s]
+            hist[zero + s] += node_sums[s] - total
 
 
 @compiled_part
@@ -106,7 +108,7 @@ def fill(table, grid, rows, start, end, whole, labels, weights, first, last, nod
     for s in range((table.columns[last].offset - origin) * grid.size):
         hist[s] = 0
     if table.layout == SPARSE:
-        fill_sparse(table, grid, rows, start, end, first, last, node_sums, hist)
+        fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
     elif grid.n_dense == 0 and not grid.counted and last - first == 4:
         at1 = np.uint64((table.columns[first + 1].offset - origin) * grid.size)
         at2 = np.uint64((table.columns[first + 2].offset - origin) * grid.size)

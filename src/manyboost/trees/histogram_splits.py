@@ -40,7 +40,7 @@ def prepare_job(grid, growth, labels, weights):
 
 
 @compiled_part
-def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist):
+def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, positions, hist):
     """Fill and scan the histograms of the job's nodes for columns ``first`` to ``last``."""
     size, now = grid.size, growth.now
     pool_size = table.columns[table.columns.size - 1].offset * size
@@ -89,7 +89,7 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                         pool[at + begin + s] = part[s]
             if opened:
                 rest_of_tree(rule, node_sums, growth.signed, node.sign, rest)
-                before = loss_before(grid, rule, node_sums, growth.signed)
+                before = loss_before(rule, node_sums, grid.n_dense, grid.n_labels, growth.signed)
                 weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
                 for f in range(table.columns[c].first, table.columns[d].first):
                     feature = table.features[f]
@@ -97,19 +97,18 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                     if feature.start >= 0:
                         of_feature(table, f, size, node_sums, of_column, own)
                         of_column = own
-                    scan(
-                        feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, best[which], lefts[which], sides, order
-                    )
+                    found = best[which], lefts[which]
+                    scan(feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, *found, sides, order, positions)
 
 
 @compiled
-def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, lefts, sides, order, hist, leaf):
+def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, lefts, sides, order, positions, hist, leaf):
     """The whole tree in one call."""
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
         prepare_job(grid, growth, labels, weights)
         last = table.columns.size - 1
-        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, hist)
+        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, positions, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(growth, leaf)

@@ -36,6 +36,14 @@ NODE = np.dtype(
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
 
 
+class Shares(NamedTuple):
+    """What the pair of classes of a node is chosen by: w p of each class, the row's class and w."""
+
+    of_class: NDArray[np.signedinteger]  # (n, K)
+    own: NDArray[np.uint16]
+    weight: NDArray[np.signedinteger]
+
+
 class Grid(NamedTuple):
     """Statistics as integers: int64 on the fine grid, or int32 on the coarse one."""
 
@@ -46,9 +54,7 @@ class Grid(NamedTuple):
     n_labels: int
     size: int  # sums of a node, the count of rows last if it is kept
     counted: bool
-    shares: NDArray[np.signedinteger]  # (n, K) for pair_of_classes: w p of each class, the row's class and w; else empty
-    classes: NDArray[np.uint16]
-    weights: NDArray[np.signedinteger]
+    shares: Shares | None  # of no rows unless the criterion is pair_of_classes; None where the kernels are those of plain tables
 
 
 class Limits(NamedTuple):
@@ -90,22 +96,30 @@ def _bin_of_code(feature, code):
 
 
 @compiled_part
+def _stored_bin(stored, i, f, zero_bin):
+    """:func:`bin_of` in sparse rows."""
+    if stored is None:
+        return np.int64(0)
+    low, high = stored.indptr[i], stored.indptr[i + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if stored.indices[middle] < f:
+            low = middle + 1
+        else:
+            high = middle
+    if low < stored.indptr[i + 1] and stored.indices[low] == f:
+        return np.int64(stored.entries[low])
+    return np.int64(zero_bin)
+
+
+@compiled_part
 def bin_of(table, i, f):
     """The bin of row i in feature f."""
     if table.layout != SPARSE:
         feature = table.features[f]
         code = table.bins[feature.column, i] if table.layout == FEATURE_MAJOR else table.bins[i, feature.column]
         return _bin_of_code(feature, np.int64(code))
-    low, high = table.indptr[i], table.indptr[i + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if table.indices[middle] < f:
-            low = middle + 1
-        else:
-            high = middle
-    if low < table.indptr[i + 1] and table.indices[low] == f:
-        return np.int64(table.entries[low])
-    return np.int64(table.features[f].zero_bin)
+    return _stored_bin(table.stored, i, f, table.features[f].zero_bin)
 
 
 @compiled_part
@@ -141,12 +155,22 @@ def _curvature_of_pair(q, other, w):
 
 
 @compiled_part
-def look_through_best_pair(grid, rows, start, end, tie):
+def has_pairs(of_rows):
+    """Has each node a pair of classes of its own?"""
+    if of_rows is None:
+        return False
+    return of_rows.own.size > 0
+
+
+@compiled_part
+def look_through_best_pair(of_rows, dense, rows, start, end, tie):
     """Set the dense statistics of a node's rows to gradient and curvature of its best pair of classes (AOSO's two-step choice).
 
     What differs by less than ``tie`` times the node's weight is equal, and of equals the first counts.
     """
-    shares, classes, weights = grid.shares, grid.classes, grid.weights
+    if of_rows is None:
+        return
+    shares, classes, weights = of_rows
     K = shares.shape[1]
     g = np.zeros(K, np.int64)
     h = np.zeros(K, np.int64)
@@ -184,8 +208,8 @@ def look_through_best_pair(grid, rows, start, end, tie):
         i = rows[r]
         q, other = shares[i, up], shares[i, down]
         own = np.int64(classes[i] == up) - np.int64(classes[i] == down)
-        grid.dense[i, 0] = own * weights[i] - q + other
-        grid.dense[i, 1] = _curvature_of_pair(q, other, weights[i])
+        dense[i, 0] = own * weights[i] - q + other
+        dense[i, 1] = _curvature_of_pair(q, other, weights[i])
 
 
 @compiled_part
@@ -252,13 +276,13 @@ def _add_node(nodes, now, start, end, depth):
 
 
 @compiled_part
-def _may_split(grid, rule, limits, node, sums):
+def _may_split(code, n_dense, n_labels, limits, node, sums):
     n = node.end - node.start
     if node.depth >= limits.max_depth or n < limits.min_split or n < 2 * limits.min_leaf:
         return 0
-    if rule.code == GINI or rule.code == ENTROPY:
+    if code == GINI or code == ENTROPY:
         n_present = 0
-        first, last = label_range(grid.n_dense, grid.n_labels)
+        first, last = label_range(n_dense, n_labels)
         for k in range(first, last):
             n_present += sums[k] > 0
         return np.int64(n_present > 1)
@@ -266,20 +290,19 @@ def _may_split(grid, rule, limits, node, sums):
 
 
 @compiled_part
-def _new_slot(limits, growth, depth):
+def _new_slot(max_depth, free, now, depth):
     """A place for the histogram of a node whose children may be evaluated, if there is one."""
-    now = growth.now
-    if depth + 1 >= limits.max_depth or now[N_FREE] == 0:
+    if depth + 1 >= max_depth or now[N_FREE] == 0:
         return np.int64(-1)
     now[N_FREE] -= 1
-    return np.int64(growth.free[now[N_FREE]])
+    return np.int64(free[now[N_FREE]])
 
 
 @compiled_part
-def _release(growth, slot):
+def _release(free, now, slot):
     if slot >= 0:
-        growth.free[growth.now[N_FREE]] = slot
-        growth.now[N_FREE] += 1
+        free[now[N_FREE]] = slot
+        now[N_FREE] += 1
 
 
 @compiled_part
@@ -295,16 +318,19 @@ def start_tree(grid, rule, limits, growth, whole):
     now[N_FREE] = growth.free.size
     for slot in range(growth.free.size):
         growth.free[slot] = slot
-    root = _add_node(growth.nodes, now, 0, growth.rows.size, 0)
-    if grid.shares.size:
-        look_through_best_pair(grid, growth.rows, 0, growth.rows.size, limits.tie)
-    sum_rows(grid, growth.rows, 0, growth.rows.size, growth.sums[root])
+    first = np.int64(0)  # of the type of any node's first row: literals would have the parts compiled once more
+    root = _add_node(growth.nodes, now, first, growth.rows.size, np.int32(0))
+    if has_pairs(grid.shares):
+        look_through_best_pair(grid.shares, grid.dense, growth.rows, first, growth.rows.size, limits.tie)
+    sum_rows(grid, growth.rows, first, growth.rows.size, growth.sums[root])
     if rule.code == SHARED_SIGN:
         for k in range(rule.n_outputs):
             growth.signed[k] = growth.sums[root, k]
     now[SMALL] = root
-    now[SMALL_OPEN] = limits.max_leaves > 1 and _may_split(grid, rule, limits, growth.nodes[root], growth.sums[root])
-    now[SMALL_SLOT] = _new_slot(limits, growth, 0) if now[SMALL_OPEN] else -1
+    now[SMALL_OPEN] = limits.max_leaves > 1 and _may_split(
+        rule.code, grid.n_dense, grid.n_labels, limits, growth.nodes[root], growth.sums[root]
+    )
+    now[SMALL_SLOT] = _new_slot(limits.max_depth, growth.free, now, np.int32(0)) if now[SMALL_OPEN] else -1
     now[LARGE] = -1
     now[LARGE_SLOT] = -1
     now[PARENT_SLOT] = -1
@@ -313,29 +339,27 @@ def start_tree(grid, rule, limits, growth, whole):
 
 
 @compiled_part
-def _take_open(limits, growth):
+def _take_open(best_first, nodes, open_nodes, now):
     """The open node to split next: the last one, or the one of greatest gain, the oldest among equals."""
-    nodes, now = growth.nodes, growth.now
     at = now[N_OPEN] - 1
-    if limits.best_first:
+    if best_first:
         for u in range(now[N_OPEN] - 1):
-            candidate, best = growth.open[u], growth.open[at]
+            candidate, best = open_nodes[u], open_nodes[at]
             if nodes[candidate].gain > nodes[best].gain or (nodes[candidate].gain == nodes[best].gain and candidate < best):
                 at = u
-    node = growth.open[at]
+    node = open_nodes[at]
     now[N_OPEN] -= 1
-    growth.open[at] = growth.open[now[N_OPEN]]
+    open_nodes[at] = open_nodes[now[N_OPEN]]
     return node
 
 
 @compiled_part
-def _give_signs(rule, growth, node, left, right):
+def _give_signs(rule, nodes, sums, signed, node, left, right):
     """Give the children the opposite signs that lower REBEL's loss most, the other leaves being as they are now."""
-    nodes, sums, signed = growth.nodes, growth.sums, growth.signed
     for k in range(rule.n_outputs):
         signed[k] -= nodes[node].sign * sums[node, k]
-    plus = signed_loss(rule, signed, sums[left], sums[right], 1)
-    minus = signed_loss(rule, signed, sums[left], sums[right], -1)
+    plus = signed_loss(rule, signed, sums[left], sums[right], np.int64(1))
+    minus = signed_loss(rule, signed, sums[left], sums[right], np.int64(-1))
     sign = 1 if plus <= minus else -1
     nodes[left].sign = sign
     nodes[right].sign = -sign
@@ -348,11 +372,11 @@ def split_next(table, grid, rule, limits, growth):
     """Split open nodes until one has a child that may be split again: its children are the job. False when the tree is done."""
     nodes, sums, now = growth.nodes, growth.sums, growth.now
     while now[N_OPEN] > 0 and now[N_LEAVES] < limits.max_leaves:
-        node = _take_open(limits, growth)
+        node = _take_open(limits.best_first, nodes, growth.open, now)
         middle = _partition(table, nodes[node], growth.rows, growth.buffer)
         for side in range(2):
             start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
-            child = _add_node(nodes, now, start, end, nodes[node].depth + 1)
+            child = _add_node(nodes, now, start, end, np.int32(nodes[node].depth + 1))
             if side == 0:
                 nodes[node].left = child
             else:
@@ -360,32 +384,34 @@ def split_next(table, grid, rule, limits, growth):
         left, right = nodes[node].left, nodes[node].right
         now[N_LEAVES] += 1
         small, large = (left, right) if middle - nodes[node].start <= nodes[node].end - middle else (right, left)
-        if grid.shares.size:  # each child has a pair of its own, so its sums are no part of its parent's
+        if has_pairs(grid.shares):  # each child has a pair of its own, so its sums are no part of its parent's
             for child in (left, right):
-                look_through_best_pair(grid, growth.rows, nodes[child].start, nodes[child].end, limits.tie)
+                look_through_best_pair(grid.shares, grid.dense, growth.rows, nodes[child].start, nodes[child].end, limits.tie)
                 sum_rows(grid, growth.rows, nodes[child].start, nodes[child].end, sums[child])
         else:
             for s in range(grid.size):
                 sums[left, s] = growth.left[node, s]
                 sums[right, s] = sums[node, s] - growth.left[node, s]
         if rule.code == SHARED_SIGN:
-            _give_signs(rule, growth, node, left, right)
+            _give_signs(rule, nodes, sums, growth.signed, node, left, right)
         slot = np.int64(nodes[node].slot)
         nodes[node].slot = -1
         now[SMALL] = small
         now[LARGE] = large
         for which in range(2):
             child = now[SMALL + which]
-            now[SMALL_OPEN + which] = _may_split(grid, rule, limits, nodes[child], sums[child])
+            now[SMALL_OPEN + which] = _may_split(rule.code, grid.n_dense, grid.n_labels, limits, nodes[child], sums[child])
         if (now[SMALL_OPEN] or now[LARGE_OPEN]) and now[N_LEAVES] < limits.max_leaves:
             now[PARENT_SLOT] = slot
             for which in range(2):
                 keep_parent = which == 1 and slot >= 0
                 new = now[SMALL_OPEN + which] == 1 and not keep_parent
-                now[SMALL_SLOT + which] = _new_slot(limits, growth, nodes[small].depth) if new else slot if keep_parent else -1
+                now[SMALL_SLOT + which] = (
+                    _new_slot(limits.max_depth, growth.free, now, nodes[small].depth) if new else slot if keep_parent else -1
+                )
             now[WHOLE] = 0
             return True
-        _release(growth, slot)
+        _release(growth.free, now, slot)
     return False
 
 
@@ -402,7 +428,7 @@ def settle(grid, rule, growth, best, lefts):
             continue
         node, split = growth.nodes[now[SMALL + which]], best[which]
         if now[SMALL_OPEN + which] == 0 or split.feature < 0:
-            _release(growth, now[SMALL_SLOT + which])
+            _release(growth.free, now, now[SMALL_SLOT + which])
             continue
         node.gain = split.gain * node_weight(rule, growth.sums[now[SMALL + which]], grid.n_dense, grid.n_labels)
         node.feature = split.feature

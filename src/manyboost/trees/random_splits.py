@@ -20,15 +20,17 @@ from manyboost.trees.splitting import (
 
 
 @compiled_part
-def _sum_stored_categories(table, grid, rows, start, end, f, hist):
+def _sum_stored_categories(stored, zero_bin, grid, rows, start, end, f, hist):
     """Sums of the statistics for each category of a feature of a sparse table."""
+    if stored is None:
+        return
     size = grid.size
     for r in range(start, end):
         i = rows[r]
-        b = np.int64(table.features[f].zero_bin)
-        for e in range(table.indptr[i], table.indptr[i + 1]):
-            if table.indices[e] == f:
-                b = np.int64(table.entries[e])
+        b = np.int64(zero_bin)
+        for e in range(stored.indptr[i], stored.indptr[i + 1]):
+            if stored.indices[e] == f:
+                b = np.int64(stored.entries[e])
         for s in range(grid.n_dense):
             hist[b * size + s] += grid.dense[i, s]
         if grid.label.size:
@@ -66,7 +68,7 @@ def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places)
     if at_once:
         sum_codes(table, grid, rows, start, end, columns[:n], starts[:n], hist[:used])
     elif n:
-        _sum_stored_categories(table, grid, rows, start, end, filled, hist)
+        _sum_stored_categories(table.stored, table.features[filled].zero_bin, grid, rows, start, end, filled, hist)
     return f
 
 
@@ -113,6 +115,25 @@ def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position,
 
 
 @compiled_part
+def _cut_feature(table, grid, rule, limits, growth, node, f, ranges, hist, places, filled, order, positions, pairs, sums):
+    """:func:`_cut_categories` of one feature, filled with those behind it; (how many, how many before, the feature not filled yet)."""
+    if positions is None:
+        return np.int64(0), np.int64(0), filled
+    until = filled
+    if f >= until:
+        start, end = growth.nodes[node].start, growth.nodes[node].end
+        until = _fill_categories(table, grid, growth.rows, start, end, f, ranges, hist, places)
+    of_feature = hist[places[f] :]
+    if pairs:
+        n_used, n_left = _cut_categories_of_pairs(
+            table.features[f].n_bins, rule.constants[0], limits, node, f, of_feature, order, positions, sums
+        )
+    else:
+        n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, of_feature, order, positions, sums)
+    return n_used, n_left, until
+
+
+@compiled_part
 def _newton_gain(g, h, other_g, other_h, l2, before, unit, limits):
     """:func:`offer`'s gain by Newton's decrease of one output; -1 where a side has too little weight."""
     after = -(g * g / (h + l2)) - other_g * other_g / (other_h + l2)
@@ -141,13 +162,12 @@ def _offer_pair(node_sums, left_g, left_h, gain, best, best_left):
 
 
 @compiled_part
-def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, hist):
+def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, positions, hist):
     """The best of the drawn splits of a node, one per feature, missing values on either side."""
     node_sums = growth.sums[node]
-    start, end = growth.nodes[node].start, growth.nodes[node].end
     rest = np.empty(growth.signed.size, np.int64)
     rest_of_tree(rule, node_sums, growth.signed, growth.nodes[node].sign, rest)
-    before = loss_before(grid, rule, node_sums, growth.signed)
+    before = loss_before(rule, node_sums, grid.n_dense, grid.n_labels, growth.signed)
     weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
     unit, l2 = weight * limits.tie, rule.constants[0]
     n_features = table.features.size - 1
@@ -156,8 +176,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
     if pairs:
         _newton_gains(sums[BELOW, 0], sums[BELOW, 1], node_sums[0], node_sums[1], l2, before, unit, limits, gains)
     places = np.empty(n_features, np.int64)  # of the sums of categories, known of features before ``filled``
-    position = np.empty(order.size)
-    filled = 0
+    filled = np.int64(0)
     for f in range(n_features):
         feature = table.features[f]
         if pairs and not (feature.missing or feature.categorical):
@@ -167,15 +186,11 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
             continue
         if ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
             continue
-        n_used, n_left = 0, 0
+        n_used, n_left = np.int64(0), np.int64(0)
         if feature.categorical:
-            if f >= filled:
-                filled = _fill_categories(table, grid, growth.rows, start, end, f, ranges, hist, places)
-            of_feature = hist[places[f] :]
-            if pairs:
-                n_used, n_left = _cut_categories_of_pairs(feature.n_bins, l2, limits, node, f, of_feature, order, position, sums)
-            else:
-                n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, of_feature, order, position, sums)
+            n_used, n_left, filled = _cut_feature(
+                table, grid, rule, limits, growth, node, f, ranges, hist, places, filled, order, positions, pairs, sums
+            )
         any_missing = False
         for s in range(grid.size):
             any_missing |= sums[MISSING, s, f] != 0
@@ -201,7 +216,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist):
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist):
     """Draw and compare one split per feature for the job's nodes."""
     for which in range(2):
         best[which].gain = 0.0
@@ -209,18 +224,18 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, c
         if growth.now[SMALL_OPEN + which]:
             node = growth.now[SMALL + which]
             start, end = growth.nodes[node].start, growth.nodes[node].end
-            find_ranges(table, growth.rows, start, end, ranges)
+            find_ranges(table, growth.rows, start, end, ranges, codes)
             draw_thresholds(table, limits, node, ranges)
             sum_below(table, grid, growth.rows, start, end, ranges, block, sums, codes)
-            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], sides, order, hist)
+            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], sides, order, positions, hist)
 
 
 @compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, codes, best, lefts, sides, order, hist, leaf):
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, codes, best, lefts, sides, order, positions, hist, leaf):
     """The whole tree in one call."""
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist)
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(growth, leaf)

@@ -29,36 +29,45 @@ def _least_and_greatest(bins, rows, start, end, low, high, missing_bin):
 
 
 @compiled_part
-def find_ranges(table, rows, start, end, ranges):
+def _ranges_of_stored(stored, features, rows, start, end, low, high):
+    """:func:`find_ranges` of sparse rows."""
+    if stored is None:
+        return
+    n_features = features.size - 1
+    n_stored = np.zeros(n_features, np.int64)
+    for r in range(start, end):
+        i = rows[r]
+        for e in range(stored.indptr[i], stored.indptr[i + 1]):
+            f = stored.indices[e]
+            b = stored.entries[e]
+            n_stored[f] += 1
+            if b < features[f].n_bins:
+                low[f] = min(low[f], b)
+                high[f] = max(high[f], b)
+    for f in range(n_features):
+        if n_stored[f] < end - start:
+            zero = np.uint8(features[f].zero_bin)
+            low[f] = min(low[f], zero)
+            high[f] = max(high[f], zero)
+
+
+@compiled_part
+def find_ranges(table, rows, start, end, ranges, codes):
     """The least and the greatest bin of each feature over the rows, missing values aside."""
     low, high = ranges[LOW], ranges[HIGH]
-    n_features, n_columns = table.features.size - 1, table.columns.size - 1
+    n_columns = table.columns.size - 1
     for f in range(low.size):
         low[f] = 255
         high[f] = 0
     if table.layout == SPARSE:
-        stored = np.zeros(n_features, np.int64)
-        for r in range(start, end):
-            i = rows[r]
-            for e in range(table.indptr[i], table.indptr[i + 1]):
-                f = table.indices[e]
-                b = table.entries[e]
-                stored[f] += 1
-                if b < table.features[f].n_bins:
-                    low[f] = min(low[f], b)
-                    high[f] = max(high[f], b)
-        for f in range(n_features):
-            if stored[f] < end - start:
-                zero = np.uint8(table.features[f].zero_bin)
-                low[f] = min(low[f], zero)
-                high[f] = max(high[f], zero)
+        _ranges_of_stored(table.stored, table.features, rows, start, end, low, high)
         return
     for c in range(n_columns):
         ranges[MISSING_BIN, c] = table.features[table.columns[c].first].n_bins
     width = table.bins.shape[1]
     _least_and_greatest(table.bins, rows, start, end, low[:width], high[:width], ranges[MISSING_BIN])
-    if n_columns < n_features:
-        _ranges_of_features(table, rows, start, end, low, high)
+    if n_columns < table.features.size - 1:
+        _ranges_of_features(table, rows, start, end, low, high, codes)
 
 
 @compiled_part
@@ -86,8 +95,10 @@ def _find_codes(bins, rows, start, end, columns, found):
 
 
 @compiled_part
-def _ranges_of_features(table, rows, start, end, low, high):
+def _ranges_of_features(table, rows, start, end, low, high, codes):
     """From ranges of columns to ranges of features; backwards, because no feature stands before its column."""
+    if codes is None:  # a plain table: no columns are shared
+        return
     shared, number = _shared_columns(table)
     found = np.zeros((shared.size, 256), np.uint8)
     _find_codes(table.bins, rows, start, end, shared, found)
@@ -192,25 +203,27 @@ def _add_row(grid, i, sums, f):
 
 
 @compiled_part
-def _sparse_below(table, grid, rows, start, end, ranges, below, missing):
+def _sparse_below(stored, features, grid, rows, start, end, threshold, below, missing):
     """The same from stored entries; the rows whose zero is not stored are the rest of the node."""
-    stored = np.zeros(below.shape, np.int64)
+    if stored is None:
+        return
+    off_zero = np.zeros(below.shape, np.int64)
     total = np.zeros((grid.size, 1), np.int64)
     for r in range(start, end):
         i = rows[r]
         _add_row(grid, i, total, 0)
-        for e in range(table.indptr[i], table.indptr[i + 1]):
-            f = table.indices[e]
-            b = table.entries[e]
-            _add_row(grid, i, stored, f)
-            if b <= ranges[THRESHOLD, f]:
+        for e in range(stored.indptr[i], stored.indptr[i + 1]):
+            f = stored.indices[e]
+            b = stored.entries[e]
+            _add_row(grid, i, off_zero, f)
+            if b <= threshold[f]:
                 _add_row(grid, i, below, f)
-            elif b == table.features[f].n_bins:
+            elif b == features[f].n_bins:
                 _add_row(grid, i, missing, f)
     for f in range(below.shape[1]):
-        if table.features[f].zero_bin <= ranges[THRESHOLD, f]:
+        if features[f].zero_bin <= threshold[f]:
             for s in range(grid.size):
-                below[s, f] += total[s, 0] - stored[s, f]
+                below[s, f] += total[s, 0] - off_zero[s, f]
 
 
 @compiled_part
@@ -309,6 +322,8 @@ def sum_codes(table, grid, rows, start, end, columns, places, hist):
 @compiled_part
 def _sums_of_features(table, grid, rows, start, end, threshold, below, codes):
     """From sums of columns to sums of features, as :func:`_ranges_of_features`."""
+    if codes is None:
+        return
     size = grid.size
     shared, number = _shared_columns(table)
     places = np.empty(shared.size + 1, np.uint64)
@@ -349,7 +364,7 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
             below[s, f] = 0
             missing[s, f] = 0
     if table.layout == SPARSE:
-        _sparse_below(table, grid, rows, start, end, ranges, below, missing)
+        _sparse_below(table.stored, table.features, grid, rows, start, end, ranges[THRESHOLD], below, missing)
         return
     width = table.bins.shape[1]
     threshold = ranges[COLUMN_THRESHOLD, :width]
@@ -361,6 +376,8 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
         _all_below(table.bins, rows, start, end, *statistics, threshold, block[grid.size, :width], block, below)
     if table.columns.size < table.features.size:
         _sums_of_features(table, grid, rows, start, end, ranges[THRESHOLD], below, codes)
+    if codes is None:  # a plain table: nothing is missing
+        return
     features = np.empty(table.features.size - 1, np.uint64)
     columns = np.empty(features.size, np.uint64)
     n = 0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.trees.binning import FEATURE_MAJOR, SPARSE, Table
+from manyboost.trees.binning import FEATURE_MAJOR, Table
 from manyboost.trees.criteria import ENTROPY, EXPONENTIAL, GINI, LEAST_SQUARES, NEWTON, PAIR_OF_CLASSES, SHARED_SIGN, Criterion, Rule
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, Tree
@@ -135,13 +135,14 @@ def bin_of_value(value: float, cuts: Sequence[float]) -> int:
 def bins_of(table: Table) -> list[list[int]]:
     """The bins of each row, however the table is laid out."""
     n, p = table.n_rows, table.n_features
-    if table.layout != SPARSE:
+    stored = table.stored
+    if stored is None:
         columns = table.bins if table.layout == FEATURE_MAJOR else table.bins.T
         return [[_bin_in_column(int(columns[table.features[f]["column"], i]), table.features[f]) for f in range(p)] for i in range(n)]
     out = [[int(table.features[f]["zero_bin"]) for f in range(p)] for _ in range(n)]
     for i in range(n):
-        for e in range(table.indptr[i], table.indptr[i + 1]):
-            out[i][table.indices[e]] = int(table.entries[e])
+        for e in range(stored.indptr[i], stored.indptr[i + 1]):
+            out[i][stored.indices[e]] = int(stored.entries[e])
     return out
 
 

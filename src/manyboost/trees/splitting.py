@@ -22,7 +22,7 @@ from manyboost.trees.nodes import MASK_WORDS
 
 
 @compiled_part
-def loss_before(grid, rule, sums, signed):
+def loss_before(rule, sums, n_dense, n_labels, signed):
     """The loss before a split: the node's own, or REBEL's of the whole tree."""
     if rule.code == SHARED_SIGN:
         loss = 0.0
@@ -31,7 +31,7 @@ def loss_before(grid, rule, sums, signed):
             d = np.float64(signed[k])
             loss += np.sqrt(max(total * total - d * d, 0.0))
         return loss
-    return node_loss(rule, sums, grid.n_dense, grid.n_labels)
+    return node_loss(rule, sums, n_dense, n_labels)
 
 
 @compiled_part
@@ -62,7 +62,7 @@ def offer(grid, rule, limits, sums, rest, before, weight, sides, best, best_left
             after += node_loss(rule, sides[side], grid.n_dense, grid.n_labels)
         left_weight, right_weight = right_weight, side_weight
     if rule.code == SHARED_SIGN:
-        after = min(signed_loss(rule, rest, left, right, 1), signed_loss(rule, rest, left, right, -1))
+        after = min(signed_loss(rule, rest, left, right, np.int64(1)), signed_loss(rule, rest, left, right, np.int64(-1)))
     gain = np.floor((before - after) / (weight * limits.tie) + 0.5) * limits.tie
     if gain <= best.gain:
         return False
@@ -126,7 +126,7 @@ def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best
         if previous >= 0:
             left_weight, right_weight = np.float64(total_left), np.float64(total - total_left)
             if left_weight >= limits.min_weight and right_weight >= limits.min_weight:
-                after = gini(left, 0, size) + gini(right, 0, size)
+                after = gini(left, np.int64(0), size) + gini(right, np.int64(0), size)
                 gain = np.floor((before - after) / unit + 0.5) * limits.tie
                 if gain > best.gain:
                     best.gain = gain
@@ -157,10 +157,12 @@ def sort_by_position(order, position):
 
 
 @compiled_part
-def order_categories(grid, rule, hist, order, n_used, position):
+def order_categories(grid, rule, hist, order, n_used, positions):
     """Sort ``order[:n_used]``, categories that hold rows, along the principal direction of their profiles."""
+    if positions is None:
+        return
     size = grid.size
-    position = position[:n_used]
+    position = positions[:n_used]
     m = profile_size(rule.code, rule.n_outputs, grid.n_dense, grid.n_labels)
     if m == 1:  # one direction only
         for u in range(n_used):
@@ -240,7 +242,7 @@ def used_bins(hist, n_bins, size, order):
 
 
 @compiled_part
-def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best, best_left, sides, order):
+def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best, best_left, sides, order, positions):
     """Try every cut between bins that hold rows, with the missing values on either side."""
     size = grid.size
     n_bins = feature.n_bins
@@ -257,11 +259,11 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
         return
     n_used = used_bins(hist, n_bins, size, order)
     if feature.categorical and n_used > 1:
-        order_categories(grid, rule, hist, order, n_used, np.empty(n_used))
+        order_categories(grid, rule, hist, order, n_used, positions)
     for missing_left in range(2 if any_missing else 1):
         for s in range(size):
             left[s] = hist[n_bins * size + s] if missing_left else 0
-        n_left_best = 0
+        n_left_best = np.int64(0)
         # with missing values on the right, all known values may stand against them
         for u in range(n_used if any_missing and not missing_left else n_used - 1):
             for s in range(size):

@@ -14,7 +14,7 @@ from manyboost.trees import histogram_splits, nodes, random_splits, random_thres
 from manyboost.trees.criteria import Rule, node_weight
 from manyboost.trees.nodes import Grid
 
-_look_through_best_pair = nodes.look_through_best_pair
+_has_pairs, _look_through_best_pair = nodes.has_pairs, nodes.look_through_best_pair
 _start_tree, _split_next, _settle, _close_tree, _sum_rows = (
     nodes.start_tree,
     nodes.split_next,
@@ -58,13 +58,13 @@ def prepare_job(grid, growth, labels, weights):
 
 
 @compiled
-def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist):
-    _evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, hist)
+def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, positions, hist):
+    _evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, positions, hist)
 
 
 @compiled
-def find_ranges(table, rows, start, end, ranges):
-    _find_ranges(table, rows, start, end, ranges)
+def find_ranges(table, rows, start, end, ranges, codes):
+    _find_ranges(table, rows, start, end, ranges, codes)
 
 
 @compiled
@@ -78,20 +78,21 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
 
 
 @compiled
-def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, hist):
-    _choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, hist)
+def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, positions, hist):
+    _choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, positions, hist)
 
 
 @compiled
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist):
-    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, hist)
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist):
+    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist)
 
 
 @compiled
 def _weight_of_rows(grid, rule, rows, tie, total):
-    if grid.shares.size:
-        _look_through_best_pair(grid, rows, 0, rows.size, tie)
-    _sum_rows(grid, rows, 0, rows.size, total)
+    first = np.int64(0)
+    if _has_pairs(grid.shares):
+        _look_through_best_pair(grid.shares, grid.dense, rows, first, rows.size, tie)
+    _sum_rows(grid, rows, first, rows.size, total)
     return node_weight(rule, total, grid.n_dense, grid.n_labels)
 
 
