@@ -112,4 +112,4 @@ def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights,
         evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
-    close_tree(growth, leaf)
+    close_tree(table, growth, leaf)
