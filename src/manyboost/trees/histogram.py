@@ -30,9 +30,9 @@ def _fill_two_labels(table, first, last, rows, start, end, whole, labels, weight
     columns = table.columns
     apart = np.empty(4 * PITCH, np.int64)
     for c in range(first, last):
-        at = (c - first) * PITCH
-        for s in range(2 * (columns[c + 1].offset - columns[c].offset)):
-            apart[at + s] = 0
+        of_column = apart[(c - first) * PITCH : (c - first) * PITCH + 2 * (columns[c + 1].offset - columns[c].offset)]
+        for s in range(of_column.size):
+            of_column[s] = 0
     one, at1, at2, at3 = np.uint64(1), np.uint64(PITCH), np.uint64(2 * PITCH), np.uint64(3 * PITCH)
     # columns that are not asked for are filled like the last, and forgotten
     c0, c1, c2, c3 = table.bins[first], table.bins[min(first + 1, last - 1)], table.bins[min(first + 2, last - 1)], table.bins[last - 1]
@@ -55,12 +55,10 @@ def _fill_two_labels(table, first, last, rows, start, end, whole, labels, weight
             apart[(np.uint64(c1[i]) << one) + (k + at1)] += w
             apart[(np.uint64(c2[i]) << one) + (k + at2)] += w
             apart[(np.uint64(c3[i]) << one) + (k + at3)] += w
-    to = 0
     for c in range(first, last):
-        at = (c - first) * PITCH
+        of_column, found = hist[2 * (columns[c].offset - columns[first].offset) :], apart[(c - first) * PITCH :]
         for s in range(2 * (columns[c + 1].offset - columns[c].offset)):
-            hist[to + s] = apart[at + s]
-        to += 2 * (columns[c + 1].offset - columns[c].offset)
+            of_column[s] = found[s]
 
 
 @compiled_part

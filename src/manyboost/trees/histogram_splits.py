@@ -85,8 +85,9 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                 )
                 if now[SMALL_SLOT + which] >= 0:
                     at = now[SMALL_SLOT + which] * pool_size
-                    for s in range(end - begin):
-                        pool[at + begin + s] = part[s]
+                    kept = pool[at + begin : at + end]
+                    for s in range(kept.size):
+                        kept[s] = part[s]
             if opened:
                 rest_of_tree(rule, node_sums, growth.signed, node.sign, rest)
                 before = loss_before(grid, rule, node_sums, growth.signed)

@@ -89,13 +89,15 @@ def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best, best_l
     previous = -1
     unit = weight * limits.tie
     most = _most_loss(before, weight, limits, best)
+    total0, total1 = sums[0], sums[1]
     for b in range(n_bins):
-        h0, h1 = hist[2 * b], hist[2 * b + 1]
+        at = np.uint64(2 * b)
+        h0, h1 = hist[at], hist[at + np.uint64(1)]
         a, c = np.float64(left0), np.float64(left1)
-        d, e = np.float64(sums[0] - left0), np.float64(sums[1] - left1)
+        d, e = np.float64(total0 - left0), np.float64(total1 - left1)
         # few cuts may be better than the best so far: for the others multiplications will do
         if 2.0 * (a * c * (d + e) + d * e * (a + c)) <= most * ((a + c) * (d + e)) and previous >= 0 and (h0 | h1) != 0:
-            left_weight, right_weight = np.float64(left0 + left1), np.float64(sums[0] - left0 + sums[1] - left1)
+            left_weight, right_weight = np.float64(left0 + left1), np.float64(total0 - left0 + total1 - left1)
             if left_weight >= limits.min_weight and right_weight >= limits.min_weight:
                 after = 2.0 * a * c / (a + c) + 2.0 * d * e / (d + e)
                 gain = np.floor((before - after) / unit + 0.5) * limits.tie
