@@ -262,40 +262,19 @@ def _partition(table, node, rows, buffer):
 
 
 @compiled_part
-def _tell_all(column, goes_right, number, leaf):
-    """:func:`_tell_sides` of a node that holds all rows of the table in their order."""
-    n_right = np.int64(0)
-    for r in range(leaf.size):
-        i = np.uint64(r)
-        right = np.int32(goes_right[column[i]])
-        leaf[i] = number + right
-        n_right += right
-    return n_right
-
-
-@compiled_part
-def _tell_some(column, goes_right, rows, start, end, number, leaf):
-    n_right = np.int64(0)
-    for r in range(start, end):
-        i = np.uint64(rows[np.uint64(r)])
-        right = np.int32(goes_right[column[i]])
-        leaf[i] = number + right
-        n_right += right
-    return n_right
-
-
-@compiled_part
-def _tell_sides(table, node, growth, number, leaf):
+def _tell_sides(table, node, rows, number, leaf):
     """Tell the rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
     feature = table.features[node.feature]
+    column = table.bins[feature.column]
     goes_right = np.empty(256, np.uint8)
     _sides_of_codes(feature, node, goes_right)
-    number = np.int32(number)
-    if table.layout == FEATURE_MAJOR and growth.now[WHOLE]:
-        return _tell_all(table.bins[feature.column], goes_right, number, leaf)
-    if table.layout == FEATURE_MAJOR:
-        return _tell_some(table.bins[feature.column], goes_right, growth.rows, node.start, node.end, number, leaf)
-    return _tell_some(table.bins[:, feature.column], goes_right, growth.rows, node.start, node.end, number, leaf)
+    n_right = np.int64(0)
+    for r in range(node.start, node.end):
+        i = np.uint64(rows[np.uint64(r)])
+        right = goes_right[column[i]]
+        leaf[i] = number + right
+        n_right += right
+    return n_right
 
 
 @compiled_part
@@ -417,7 +396,7 @@ def split_next(table, grid, rule, limits, growth):
         node = _take_open(limits, growth)
         # rows need not be moved where both sides are leaves for sure: close_tree counts them
         is_last = nodes[node].depth + 1 >= limits.max_depth or now[N_LEAVES] + 1 >= limits.max_leaves
-        if is_last and table.layout != SPARSE and grid.shares.size == 0:
+        if is_last and table.layout == FEATURE_MAJOR and grid.shares.size == 0:
             middle = np.int64(NOT_COUNTED)
         else:
             middle = np.int64(_partition(table, nodes[node], growth.rows, growth.buffer))
@@ -515,7 +494,7 @@ def close_tree(table, growth, leaf):
     for n in range(n_nodes):
         node = nodes[n]
         if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
-            middle = node.end - _tell_sides(table, node, growth, number[node.left], leaf)
+            middle = node.end - _tell_sides(table, node, growth.rows, number[node.left], leaf)
             nodes[node.left].end = middle
             nodes[node.right].start = middle
 
