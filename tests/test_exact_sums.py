@@ -39,6 +39,22 @@ def test_exponents_are_those_of_the_reference(values):
         assert [*first.tolist(), *second.tolist()] == [reference.on_grid(x, exponent) for x in values]
 
 
+@pytest.mark.parametrize("small", [2.0**-30, 2.0**-60, 2.0**-70, 2.0**-200, 1e-320])
+@pytest.mark.parametrize("unit", [1.0, 2.0**-1000, 2.0**900])
+def test_exponents_at_a_power_of_two(small, unit):
+    """There, what a row too small to be added may decide."""
+    for n_small in (0, 1, 15, 16, 17):
+        values = (np.array([1.0, 0.5, 0.25] + [0.25 - 16 * small] + [small] * n_small) * unit).tolist()
+        assert fine_exponent(np.array(values)) == reference.fine_exponent(values)
+        values = (np.array([1.0, 0.5, 0.25, 0.25] + [small] * n_small) * unit).tolist()
+        assert fine_exponent(np.array(values)) == reference.fine_exponent(values)
+    falling = [unit * 2.0**-e for e in range(70)]
+    for n in range(70):
+        for last in (1, 2, 3):
+            values = falling[:n] + falling[n : n + 1] * last
+            assert fine_exponent(np.array(values)) == reference.fine_exponent(values)
+
+
 @many
 @given(lists)
 def test_whole_numbers_are_those_of_the_reference_and_never_too_many_bits(values):

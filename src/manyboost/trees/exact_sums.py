@@ -44,25 +44,62 @@ def _count_exponents(values, counts):
 
 
 @compiled_part
-def _exponent_for(first, second):
+def _n_bits(value):
+    n = 0
+    while value > 0:
+        value >>= 1
+        n += 1
+    return n
+
+
+@compiled_part
+def _bits_of_largest(values):
+    """The largest absolute value as it is stored, its exponent in front."""
+    bits = values.view(np.int64)
+    largest = np.int64(0)
+    for i in range(bits.size):  # in order of size, as integers, which vector registers compare
+        largest = max(largest, bits[i] & np.int64(0x7FFFFFFFFFFFFFFF))
+    return largest
+
+
+@compiled_part
+def _sum_of_powers(values, unit):
+    """The sum of ``2**(e - unit)`` over the binary exponents e of all values, without those below ``unit``."""
+    bits = values.view(np.int64)
+    total = np.int64(0)
+    for i in range(bits.size):
+        above = ((bits[i] >> np.int64(52)) & np.int64(0x7FF)) - unit
+        total += (np.int64(1) << max(above, np.int64(0))) & -np.int64(above >= 0)
+    return total
+
+
+@compiled_part
+def _bound_from_counts(first, second, highest):
+    """The sum of ``2**(e - highest)`` over the binary exponents e of all values, rounded down."""
     counts = np.zeros(4 * 2048, np.int64)
     _count_exponents(first, counts)
     _count_exponents(second, counts)
-    bound = np.int64(0)  # of the total, in units of the exponent at hand: rounding down loses no bit that could carry
-    highest = 0
-    units = np.int64(0)
-    for e in range(1, 2048):  # exponent 0: zeros and denormal numbers
-        n = counts[e] + counts[2048 + e] + counts[4096 + e] + counts[6144 + e]
-        units = (units >> 1) + n
-        if n > 0:
-            bound = units
-            highest = e
+    bound = np.int64(0)  # in units of the exponent at hand: rounding down loses no bit that could carry
+    for e in range(1, highest + 1):  # exponent 0: zeros and denormal numbers
+        bound = (bound >> 1) + (counts[e] + counts[2048 + e] + counts[4096 + e] + counts[6144 + e])
+    return bound
+
+
+@compiled_part
+def _exponent_for(first, second):
+    highest = max(_bits_of_largest(first), _bits_of_largest(second)) >> 52
     if highest == 0:
         return 0
-    n_bits = 0
-    while bound > 0:
-        bound >>= 1
-        n_bits += 1
+    n = first.size + second.size
+    room = TOTAL_BITS - _n_bits(n)
+    n_bits = -1
+    if highest > room:
+        least = _sum_of_powers(first, highest - room) + _sum_of_powers(second, highest - room)
+        most = least + n  # what was left out of a row is below one
+        if _n_bits(least >> room) == _n_bits(most >> room):
+            n_bits = _n_bits(least >> room)
+    if n_bits < 0:  # at a power of two the smallest rows may decide
+        n_bits = _n_bits(_bound_from_counts(first, second, highest))
     return min(max(TOTAL_BITS - (n_bits + highest - 1022), -1000), 1000)
 
 
@@ -84,16 +121,6 @@ def _to_fine_grid(first, second, less, out_first, out_second):
     _round_to_grid(first, math.ldexp(1.0, exponent), out_first)
     _round_to_grid(second, math.ldexp(1.0, exponent), out_second)
     return exponent
-
-
-@compiled_part
-def _bits_of_largest(values):
-    """The largest absolute value as it is stored, its exponent in front."""
-    bits = values.view(np.int64)
-    largest = np.int64(0)
-    for i in range(bits.size):  # in order of size, as integers, which vector registers compare
-        largest = max(largest, bits[i] & np.int64(0x7FFFFFFFFFFFFFFF))
-    return largest
 
 
 @compiled_part

@@ -263,7 +263,7 @@ class Grower:
         if self.limits.random:
             if threads is not None:
                 on_threads.grow_at_random(threads, context, whole, parts)
-                steps.close_tree(growth, leaf)
+                steps.close_tree(table, growth, leaf)
             else:
                 grow_at_random(*context, whole, *parts[0], leaf)
         else:
@@ -273,7 +273,7 @@ class Grower:
             pool = self._array("pool", len(growth.free) * self._n_bins * grid.size, np.int64)
             if threads is not None:
                 on_threads.grow_by_histogram(threads, context, whole, labels, weights, pool, parts)
-                steps.close_tree(growth, leaf)
+                steps.close_tree(table, growth, leaf)
             else:
                 grow_by_histogram(*context, whole, labels, weights, pool, *parts[0], leaf)
         tree = self._tree(growth, grid, exponent)

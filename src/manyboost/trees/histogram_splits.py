@@ -85,8 +85,9 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                 )
                 if now[SMALL_SLOT + which] >= 0:
                     at = now[SMALL_SLOT + which] * pool_size
-                    for s in range(end - begin):
-                        pool[at + begin + s] = part[s]
+                    kept = pool[at + begin : at + end]
+                    for s in range(kept.size):
+                        kept[s] = part[s]
             if opened:
                 rest_of_tree(rule, node_sums, growth.signed, node.sign, rest)
                 before = loss_before(rule, node_sums, grid.n_dense, grid.n_labels, growth.signed)
@@ -111,4 +112,4 @@ def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights,
         evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, positions, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
-    close_tree(growth, leaf)
+    close_tree(table, growth, leaf)

@@ -10,6 +10,7 @@ from manyboost.trees.binning import FEATURE_MAJOR, SPARSE
 from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, label_range, node_weight, signed_loss
 
 MASK_WORDS = 4  # 256 categories
+NOT_COUNTED = -1  # where a leaf's rows end, and its sibling's begin, before the tree is closed
 ROWS_TO_LOOK_UP = 256  # from which on it pays to ask first where each code of a column goes
 SPLIT = [
     ("gain", np.float64),
@@ -133,16 +134,38 @@ def goes_left(b, split, n_bins):
 
 
 @compiled_part
+def _sum_labels(label, weight, rows, start, end, sums):
+    """Four rows at a time into sums of their own, so that rows of one label do not wait for each other."""
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    of_turn = np.zeros((4, sums.size), np.int64)
+    s0, s1, s2, s3 = of_turn[0], of_turn[1], of_turn[2], of_turn[3]
+    for q in range((end - start) >> 2):
+        r = np.uint64(start + 4 * q)
+        i0, i1, i2, i3 = np.uint64(rows[r]), np.uint64(rows[r + one]), np.uint64(rows[r + two]), np.uint64(rows[r + three])
+        s0[label[i0]] += weight[i0]
+        s1[label[i1]] += weight[i1]
+        s2[label[i2]] += weight[i2]
+        s3[label[i3]] += weight[i3]
+    for r in range(end - ((end - start) & 3), end):
+        i = rows[r]
+        s0[label[i]] += weight[i]
+    for k in range(sums.size):
+        sums[k] = (s0[k] + s1[k]) + (s2[k] + s3[k])
+
+
+@compiled_part
 def sum_rows(grid, rows, start, end, sums):
     """The sums of a node."""
-    for s in range(grid.size):
+    n_dense = grid.n_dense
+    for s in range(n_dense):
         sums[s] = 0
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        for s in range(grid.n_dense):
-            sums[s] += grid.dense[i, s]
-        if grid.label.size:
-            sums[grid.n_dense + grid.label[i]] += grid.weight[i]
+    if n_dense > 0:
+        for r in range(start, end):
+            i = np.uint64(rows[r])
+            for s in range(n_dense):
+                sums[s] += grid.dense[i, s]
+    if grid.label.size:
+        _sum_labels(grid.label, grid.weight, rows, start, end, sums[n_dense : n_dense + grid.n_labels])
     if grid.counted:
         sums[grid.size - 1] = end - start
 
@@ -231,14 +254,20 @@ def _part(column, goes_right, rows, start, end, buffer):
 
 
 @compiled_part
+def _sides_of_codes(feature, split, goes_right):
+    """Which way each code of the feature's column goes."""
+    n_bins = feature.n_bins
+    for code in range(256):
+        goes_right[code] = not goes_left(min(_bin_of_code(feature, code), n_bins), split, n_bins)
+
+
+@compiled_part
 def _partition(table, node, rows, buffer):
     """Move the rows that go left before those that go right, each in their order; where the right side starts."""
     feature = table.features[node.feature]
-    n_bins = feature.n_bins
     if table.layout != SPARSE and node.end - node.start >= ROWS_TO_LOOK_UP:
         goes_right = np.empty(256, np.uint8)
-        for code in range(256):
-            goes_right[code] = not goes_left(min(_bin_of_code(feature, code), n_bins), node, n_bins)
+        _sides_of_codes(feature, node, goes_right)
         if table.layout == FEATURE_MAJOR:
             return _part(table.bins[feature.column], goes_right, rows, node.start, node.end, buffer)
         return _part(table.bins[:, feature.column], goes_right, rows, node.start, node.end, buffer)
@@ -246,7 +275,7 @@ def _partition(table, node, rows, buffer):
     n_right = 0
     for r in range(node.start, node.end):
         i = rows[r]
-        right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, n_bins))
+        right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, feature.n_bins))
         rows[at] = i
         buffer[n_right] = i
         at += 1 - right
@@ -254,6 +283,22 @@ def _partition(table, node, rows, buffer):
     for r in range(n_right):
         rows[at + r] = buffer[r]
     return at
+
+
+@compiled_part
+def _tell_sides(table, node, rows, number, leaf):
+    """Tell the rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
+    feature = table.features[node.feature]
+    column = table.bins[feature.column]
+    goes_right = np.empty(256, np.uint8)
+    _sides_of_codes(feature, node, goes_right)
+    n_right = np.int64(0)
+    for r in range(node.start, node.end):
+        i = np.uint64(rows[np.uint64(r)])
+        right = goes_right[column[i]]
+        leaf[i] = number + right
+        n_right += right
+    return n_right
 
 
 @compiled_part
@@ -373,7 +418,12 @@ def split_next(table, grid, rule, limits, growth):
     nodes, sums, now = growth.nodes, growth.sums, growth.now
     while now[N_OPEN] > 0 and now[N_LEAVES] < limits.max_leaves:
         node = _take_open(limits.best_first, nodes, growth.open, now)
-        middle = _partition(table, nodes[node], growth.rows, growth.buffer)
+        # rows need not be moved where both sides are leaves for sure: close_tree counts them
+        is_last = nodes[node].depth + 1 >= limits.max_depth or now[N_LEAVES] + 1 >= limits.max_leaves
+        if is_last and table.layout == FEATURE_MAJOR and not has_pairs(grid.shares):
+            middle = np.int64(NOT_COUNTED)
+        else:
+            middle = np.int64(_partition(table, nodes[node], growth.rows, growth.buffer))
         for side in range(2):
             start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
             child = _add_node(nodes, now, start, end, np.int32(nodes[node].depth + 1))
@@ -444,24 +494,35 @@ def settle(grid, rule, growth, best, lefts):
 
 
 @compiled_part
-def close_tree(growth, leaf):
+def close_tree(table, growth, leaf):
     """Undo the splits that were not made, number the leaves and tell each of the rows its leaf."""
+    nodes = growth.nodes
     for u in range(growth.now[N_OPEN]):
-        node = growth.nodes[growth.open[u]]
+        node = nodes[growth.open[u]]
         node.gain = 0.0
         node.feature = -1
         node.bin = -1
         node.missing_left = False
-    number = 0
-    for n in range(growth.now[N_NODES]):
-        node = growth.nodes[n]
+    n_nodes = growth.now[N_NODES]
+    number = np.empty(n_nodes, np.int32)
+    n_leaves = 0
+    for n in range(n_nodes):
+        node = nodes[n]
         if node.feature < 0 or node.bin >= 0:
             for word in range(MASK_WORDS):
                 node.mask[word] = 0
+        number[n] = n_leaves
         if node.feature < 0:
-            for r in range(node.start, node.end):
-                leaf[growth.rows[r]] = number
-            number += 1
+            n_leaves += 1
+            if node.start != NOT_COUNTED and node.end != NOT_COUNTED:
+                for r in range(node.start, node.end):
+                    leaf[growth.rows[r]] = number[n]
+    for n in range(n_nodes):
+        node = nodes[n]
+        if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
+            middle = node.end - _tell_sides(table, node, growth.rows, number[node.left], leaf)
+            nodes[node.left].end = middle
+            nodes[node.right].start = middle
 
 
 @compiled

@@ -238,4 +238,4 @@ def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums
         evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
-    close_tree(growth, leaf)
+    close_tree(table, growth, leaf)

@@ -20,6 +20,8 @@ from manyboost.trees.criteria import (
 )
 from manyboost.trees.nodes import MASK_WORDS
 
+CERTAIN = 2.0**-44  # of a node's weight, by which losses may be wrong after a dozen roundings
+
 
 @compiled_part
 def loss_before(rule, sums, n_dense, n_labels, signed):
@@ -74,20 +76,28 @@ def offer(grid, rule, limits, sums, rest, before, weight, sides, best, best_left
 
 
 @compiled_part
+def _most_loss(before, weight, limits, best):
+    """No split of more loss than this is better than the best so far, whatever rounding does to either."""
+    return before - (best.gain + 0.5 * limits.tie) * weight + CERTAIN * weight
+
+
+@compiled_part
 def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best, best_left):
     """:func:`scan` for two label weights by Gini without missing values, in registers."""
     left0 = np.int64(0)
     left1 = np.int64(0)
     previous = -1
     unit = weight * limits.tie
+    most = _most_loss(before, weight, limits, best)
+    total0, total1 = sums[0], sums[1]
     for b in range(n_bins):
-        h0, h1 = hist[2 * b], hist[2 * b + 1]
-        if h0 == 0 and h1 == 0:
-            continue
-        if previous >= 0:
-            a, c = np.float64(left0), np.float64(left1)
-            d, e = np.float64(sums[0] - left0), np.float64(sums[1] - left1)
-            left_weight, right_weight = np.float64(left0 + left1), np.float64(sums[0] - left0 + sums[1] - left1)
+        at = np.uint64(2 * b)
+        h0, h1 = hist[at], hist[at + np.uint64(1)]
+        a, c = np.float64(left0), np.float64(left1)
+        d, e = np.float64(total0 - left0), np.float64(total1 - left1)
+        # few cuts may be better than the best so far: for the others multiplications will do
+        if 2.0 * (a * c * (d + e) + d * e * (a + c)) <= most * ((a + c) * (d + e)) and previous >= 0 and (h0 | h1) != 0:
+            left_weight, right_weight = np.float64(left0 + left1), np.float64(total0 - left0 + total1 - left1)
             if left_weight >= limits.min_weight and right_weight >= limits.min_weight:
                 after = 2.0 * a * c / (a + c) + 2.0 * d * e / (d + e)
                 gain = np.floor((before - after) / unit + 0.5) * limits.tie
@@ -98,9 +108,10 @@ def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best, best_l
                     best.bin = (previous + b - 1) >> 1
                     best_left[0] = left0
                     best_left[1] = left1
+                    most = _most_loss(before, weight, limits, best)
+        previous = b if (h0 | h1) != 0 else previous
         left0 += h0
         left1 += h1
-        previous = b
 
 
 @compiled_part

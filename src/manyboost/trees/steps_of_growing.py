@@ -48,8 +48,8 @@ def settle(grid, rule, growth, best, lefts):
 
 
 @compiled
-def close_tree(growth, leaf):
-    _close_tree(growth, leaf)
+def close_tree(table, growth, leaf):
+    _close_tree(table, growth, leaf)
 
 
 @compiled
