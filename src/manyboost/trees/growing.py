@@ -21,6 +21,7 @@ from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
 from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Grid, Growth, Limits, Shares, find_leaves
+from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.statistics import Statistics
 
@@ -148,6 +149,8 @@ class Grower:
         self._workspaces: dict[tuple[int, int, bool], tuple[NDArray[Any] | None, ...]] = {}  # the same for tree after tree
         self._growth_key: tuple[Any, ...] = ()
         self._held_growth: Growth
+        self._categories_key = (-1, -1)
+        self._held_categories: Categories
 
     def _array(self, name: str, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
         size = math.prod(shape) if isinstance(shape, tuple) else shape
@@ -165,9 +168,9 @@ class Grower:
 
     def _new_growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
         n = 2 * limits.max_leaves - 1
-        n_slots = 0
-        if keep and not self.limits.random and limits.max_depth > 1:
-            kept = max(2, HISTOGRAM_BUDGET // (8 * size * self._n_bins))
+        n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
+        if keep and n_bins and limits.max_depth > 1:
+            kept = max(2, HISTOGRAM_BUDGET // (8 * size * n_bins))
             n_slots = min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves, kept)
         return Growth(
             nodes=self._array("nodes", n, NODE),
@@ -200,21 +203,18 @@ class Grower:
         return int(self.table.columns["offset"][-1])
 
     def _workspace(self, part: int, size: int, plain: bool) -> tuple[NDArray[Any] | None, ...]:
-        """What one thread needs to compare splits: best, the sums left of it, sides, order, positions, histogram.
+        """What one thread needs to compare splits: best, the sums left of it, sides, order; by histogram also positions, histogram.
 
         Before them, where splits are drawn at random, what it needs for that: ranges, block, sums, codes. Where the kernels are those of
         plain tables, positions of categories and codes of shared columns are None.
         """
         held = self._workspaces.get((part, size, plain))
         if held is None:
-            n_bins = self._n_bins if self.table.layout == SPARSE and not self.limits.random else COLUMNS_PER_PASS * 256
             held = (
                 self._array(f"best {part}", 2, BEST),
                 self._array(f"lefts {part}", (2, size), np.int64),
                 self._array(f"sides {part}", (2, size), np.int64),
                 self._array(f"order {part}", 256, np.int64),
-                self._array(f"positions {part}", 256, np.float64) if not plain else None,
-                self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
             )
             if self.limits.random:
                 p = max(self.table.bins.shape[1], self.table.n_features)
@@ -227,8 +227,23 @@ class Grower:
                     self._array(f"codes {part}", n_codes * size, np.int64) if not plain else None,
                 )
                 held = *to_draw, *held
+            else:
+                n_bins = self._n_bins if self.table.layout == SPARSE else COLUMNS_PER_PASS * 256
+                held = (
+                    *held,
+                    self._array(f"positions {part}", 256, np.float64) if not plain else None,
+                    self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
+                )
             self._workspaces[part, size, plain] = held
         return held
+
+    def _categories(self, n_slots: int, size: int) -> Categories:
+        """The categorical features, with room for the sums of so many nodes and of two more; the same for tree after tree."""
+        if self._categories_key != (n_slots, size):
+            sums = self._array("categories", (n_slots + 2) * n_category_bins(self.table) * size, np.int64)
+            positions = self._array("positions", 256, np.float64)
+            self._categories_key, self._held_categories = (n_slots, size), find_categories(self.table, size, sums, positions)
+        return self._held_categories
 
     def grow(
         self, statistics: Statistics, criterion: Criterion, seed: int, rows: NDArray[np.int32] | None = None, *, leaves: bool = True
@@ -261,11 +276,12 @@ class Grower:
         parts = [self._workspace(part, grid.size, plain) for part in range(self.n_threads)]
         threads = self.threads if self.n_threads > 1 and on_threads.is_worth_sharing(n_rows, table) else None
         if self.limits.random:
+            categories = None if plain else self._categories(len(growth.free), grid.size)
             if threads is not None:
-                on_threads.grow_at_random(threads, context, whole, parts)
+                on_threads.grow_at_random(threads, context, whole, parts, categories)
                 steps.close_tree(table, growth, leaf)
             else:
-                grow_at_random(*context, whole, *parts[0], leaf)
+                grow_at_random(*context, whole, *parts[0], categories, leaf)
         else:
             n_labelled = n_rows if len(grid.label) else 0
             labels = self._array("labels", n_labelled, np.uint16)

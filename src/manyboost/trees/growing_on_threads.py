@@ -17,6 +17,7 @@ from manyboost.trees.binning import Table
 from manyboost.trees.criteria import Rule
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, Grid, Growth, Limits
+from manyboost.trees.random_categories import Categories
 
 THREAD_WORK = 1 << 19  # rows times columns from which on a node is worth sharing: about half a millisecond
 Workspace = tuple[Any, ...]
@@ -79,34 +80,39 @@ def grow_by_histogram(
         more = steps.split_next(*context)
 
 
-def grow_at_random(threads: ThreadPoolExecutor, context: Context, whole: bool, workspaces: Sequence[Workspace]) -> None:
+def grow_at_random(
+    threads: ThreadPoolExecutor, context: Context, whole: bool, workspaces: Sequence[Workspace], categories: Categories | None
+) -> None:
     """:func:`manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out, a workspace for each."""
     table, grid, rule, limits, growth = context
     n_threads = len(workspaces)
-    draws, compare = [space[:4] for space in workspaces], workspaces[0][4:]
+    draws, compare = [space[:4] for space in workspaces], (*workspaces[0][4:], categories)
     ranges, _, sums, _ = draws[0]
     best, lefts = compare[:2]
+    any_numbers = categories is None or len(categories.features) < table.n_features
     more = steps.start_tree(grid, rule, limits, growth, whole)
     while more:
         if not _job_is_worth_sharing(context):
             steps.evaluate_at_random(*context, *draws[0], *compare)
         else:
             best["gain"], best["feature"] = 0.0, -1
+            steps.sum_categories(categories, table, grid, growth)
             for which in range(2):
                 if not growth.now[SMALL_OPEN + which]:
                     continue
                 node = int(growth.now[SMALL + which])
-                cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], n_threads + 1).astype(int)
-                work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(n_threads)]
-                _share(threads, lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2], w[5]), work)
-                ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
-                ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
-                steps.draw_thresholds(table, limits, node, ranges)
-                for draw in draws[1:]:
-                    draw[0][:] = ranges
-                _share(threads, lambda w: steps.sum_below(table, grid, growth.rows, *w), work)
-                for draw in draws[1:]:
-                    sums += draw[2]
-                steps.choose(*context, node, ranges, sums, best[which], lefts[which], *compare[2:])
+                if any_numbers:
+                    cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], n_threads + 1).astype(int)
+                    work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(n_threads)]
+                    _share(threads, lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2], w[5]), work)
+                    ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
+                    ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
+                    steps.draw_thresholds(table, limits, node, ranges)
+                    for draw in draws[1:]:
+                        draw[0][:] = ranges
+                    _share(threads, lambda w: steps.sum_below(table, grid, growth.rows, *w), work)
+                    for draw in draws[1:]:
+                        sums += draw[2]
+                steps.choose(*context, which, ranges, sums, best[which], lefts[which], *compare[2:])
         steps.settle(grid, rule, growth, best, lefts)
         more = steps.split_next(*context)

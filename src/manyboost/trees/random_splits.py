@@ -3,134 +3,11 @@
 import numpy as np
 
 from manyboost.compiled import compiled, compiled_part
-from manyboost.trees.binning import SPARSE
 from manyboost.trees.criteria import NEWTON, node_weight
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
-from manyboost.trees.random_numbers import uniform
-from manyboost.trees.random_thresholds import BELOW, HIGH, LOW, MISSING, THRESHOLD, draw_thresholds, find_ranges, sum_below, sum_codes
-from manyboost.trees.splitting import (
-    loss_before,
-    offer,
-    order_categories,
-    record_categories,
-    rest_of_tree,
-    sort_by_position,
-    used_bins,
-)
-
-
-@compiled_part
-def _sum_stored_categories(stored, zero_bin, grid, rows, start, end, f, hist):
-    """Sums of the statistics for each category of a feature of a sparse table."""
-    if stored is None:
-        return
-    size = grid.size
-    for r in range(start, end):
-        i = rows[r]
-        b = np.int64(zero_bin)
-        for e in range(stored.indptr[i], stored.indptr[i + 1]):
-            if stored.indices[e] == f:
-                b = np.int64(stored.entries[e])
-        for s in range(grid.n_dense):
-            hist[b * size + s] += grid.dense[i, s]
-        if grid.label.size:
-            hist[b * size + grid.n_dense + grid.label[i]] += grid.weight[i]
-        if grid.counted:
-            hist[b * size + size - 1] += 1
-
-
-@compiled_part
-def _fill_categories(table, grid, rows, start, end, first, ranges, hist, places):
-    """Sums by category of the categorical features from ``first`` on, as many as ``hist`` has room for; the feature after the last.
-
-    ``places[f]`` is where those of feature f begin. Features of one value in the node are left out, unless values may be missing.
-    """
-    size = grid.size
-    n_features = table.features.size - 1
-    at_once = table.layout != SPARSE
-    columns = np.empty(n_features - first, np.uint64)
-    starts = np.empty(columns.size, np.uint64)
-    n, f, used, filled = 0, first, 0, first
-    while f < n_features and (n == 0 or at_once):
-        feature = table.features[f]
-        if feature.categorical and (feature.missing or ranges[LOW, f] < ranges[HIGH, f]):
-            if used + (feature.n_bins + 1) * size > hist.size:
-                break
-            columns[n] = feature.column
-            starts[n] = used
-            filled = f
-            places[f] = used
-            used += (feature.n_bins + 1) * size
-            n += 1
-        f += 1
-    for s in range(used):
-        hist[s] = 0
-    if at_once:
-        sum_codes(table, grid, rows, start, end, columns[:n], starts[:n], hist[:used])
-    elif n:
-        _sum_stored_categories(table.stored, table.features[filled].zero_bin, grid, rows, start, end, filled, hist)
-    return f
-
-
-@compiled_part
-def _cut_categories(table, grid, rule, limits, node, f, hist, order, position, sums):
-    """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
-    size = grid.size
-    n_bins = table.features[f].n_bins
-    n_used = used_bins(hist, n_bins, size, order)
-    n_left = n_used
-    if n_used > 1:
-        order_categories(grid, rule, hist, order, n_used, position)
-        n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1))
-    for s in range(size):
-        sums[BELOW, s, f] = 0
-        sums[MISSING, s, f] = hist[n_bins * size + s]
-        for u in range(n_left):
-            sums[BELOW, s, f] += hist[order[u] * size + s]
-    return n_used, n_left
-
-
-@compiled_part
-def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position, sums):
-    """:func:`_cut_categories` by one output, in registers."""
-    n_used = 0
-    for b in range(n_bins):
-        g, h = hist[2 * b], hist[2 * b + 1]
-        if g == 0 and h == 0:
-            continue
-        order[n_used] = b
-        position[n_used] = np.float64(g) / (np.float64(h) + l2) if h > 0 else 0.0
-        n_used += 1
-    sort_by_position(order, position[:n_used])
-    n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1)) if n_used > 1 else n_used
-    left_g, left_h = np.int64(0), np.int64(0)
-    for u in range(n_left):
-        left_g += hist[2 * order[u]]
-        left_h += hist[2 * order[u] + 1]
-    sums[BELOW, 0, f] = left_g
-    sums[BELOW, 1, f] = left_h
-    sums[MISSING, 0, f] = hist[2 * n_bins]
-    sums[MISSING, 1, f] = hist[2 * n_bins + 1]
-    return n_used, n_left
-
-
-@compiled_part
-def _cut_feature(table, grid, rule, limits, growth, node, f, ranges, hist, places, filled, order, positions, pairs, sums):
-    """:func:`_cut_categories` of one feature, filled with those behind it; (how many, how many before, the feature not filled yet)."""
-    if positions is None:
-        return np.int64(0), np.int64(0), filled
-    until = filled
-    if f >= until:
-        start, end = growth.nodes[node].start, growth.nodes[node].end
-        until = _fill_categories(table, grid, growth.rows, start, end, f, ranges, hist, places)
-    of_feature = hist[places[f] :]
-    if pairs:
-        n_used, n_left = _cut_categories_of_pairs(
-            table.features[f].n_bins, rule.constants[0], limits, node, f, of_feature, order, positions, sums
-        )
-    else:
-        n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, of_feature, order, positions, sums)
-    return n_used, n_left, until
+from manyboost.trees.random_categories import any_numbers, cut_categories, sum_categories
+from manyboost.trees.random_thresholds import BELOW, HIGH, LOW, MISSING, THRESHOLD, draw_thresholds, find_ranges, sum_below
+from manyboost.trees.splitting import loss_before, offer, record_categories, rest_of_tree
 
 
 @compiled_part
@@ -162,8 +39,9 @@ def _offer_pair(node_sums, left_g, left_h, gain, best, best_left):
 
 
 @compiled_part
-def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, positions, hist):
-    """The best of the drawn splits of a node, one per feature, missing values on either side."""
+def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_left, sides, order, categories):
+    """The best of the drawn splits of a node of the job, one per feature, missing values on either side."""
+    node = growth.now[SMALL + which]
     node_sums = growth.sums[node]
     rest = np.empty(growth.signed.size, np.int64)
     rest_of_tree(rule, node_sums, growth.signed, growth.nodes[node].sign, rest)
@@ -175,8 +53,6 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
     gains = np.empty(n_features if pairs else 0)
     if pairs:
         _newton_gains(sums[BELOW, 0], sums[BELOW, 1], node_sums[0], node_sums[1], l2, before, unit, limits, gains)
-    places = np.empty(n_features, np.int64)  # of the sums of categories, known of features before ``filled``
-    filled = np.int64(0)
     for f in range(n_features):
         feature = table.features[f]
         if pairs and not (feature.missing or feature.categorical):
@@ -184,13 +60,11 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
                 best.feature = f
                 best.bin = ranges[THRESHOLD, f]
             continue
-        if ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
-            continue
         n_used, n_left = np.int64(0), np.int64(0)
         if feature.categorical:
-            n_used, n_left, filled = _cut_feature(
-                table, grid, rule, limits, growth, node, f, ranges, hist, places, filled, order, positions, pairs, sums
-            )
+            n_used, n_left = cut_categories(categories, table, grid, rule, limits, growth, which, f, order, pairs, sums)
+        elif ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
+            continue
         any_missing = False
         for s in range(grid.size):
             any_missing |= sums[MISSING, s, f] != 0
@@ -216,26 +90,28 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist):
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories):
     """Draw and compare one split per feature for the job's nodes."""
+    sum_categories(categories, table, grid, growth)
     for which in range(2):
         best[which].gain = 0.0
         best[which].feature = -1
         if growth.now[SMALL_OPEN + which]:
             node = growth.now[SMALL + which]
             start, end = growth.nodes[node].start, growth.nodes[node].end
-            find_ranges(table, growth.rows, start, end, ranges, codes)
-            draw_thresholds(table, limits, node, ranges)
-            sum_below(table, grid, growth.rows, start, end, ranges, block, sums, codes)
-            choose(table, grid, rule, limits, growth, node, ranges, sums, best[which], lefts[which], sides, order, positions, hist)
+            if any_numbers(categories, table.features.size - 1):
+                find_ranges(table, growth.rows, start, end, ranges, codes)
+                draw_thresholds(table, limits, node, ranges)
+                sum_below(table, grid, growth.rows, start, end, ranges, block, sums, codes)
+            choose(table, grid, rule, limits, growth, which, ranges, sums, best[which], lefts[which], sides, order, categories)
 
 
 @compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, codes, best, lefts, sides, order, positions, hist, leaf):
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, codes, best, lefts, sides, order, categories, leaf):
     """The whole tree in one call."""
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist)
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(table, growth, leaf)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled
-from manyboost.trees import histogram_splits, nodes, random_splits, random_thresholds
+from manyboost.trees import histogram_splits, nodes, random_categories, random_splits, random_thresholds
 from manyboost.trees.criteria import Rule, node_weight
 from manyboost.trees.nodes import Grid
 
@@ -22,6 +22,7 @@ _start_tree, _split_next, _settle, _close_tree, _sum_rows = (
     nodes.close_tree,
     nodes.sum_rows,
 )
+_sum_categories = random_categories.sum_categories
 _prepare_job, _evaluate_features = histogram_splits.prepare_job, histogram_splits.evaluate_features
 _find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (
     random_thresholds.find_ranges,
@@ -78,13 +79,18 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
 
 
 @compiled
-def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, positions, hist):
-    _choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, positions, hist)
+def sum_categories(categories, table, grid, growth):
+    _sum_categories(categories, table, grid, growth)
 
 
 @compiled
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist):
-    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, positions, hist)
+def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_left, sides, order, categories):
+    _choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_left, sides, order, categories)
+
+
+@compiled
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories):
+    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories)
 
 
 @compiled

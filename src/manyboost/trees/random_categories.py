@@ -1,0 +1,173 @@
+"""Categories where splits are drawn at random: the sums of each, and an order of them that is cut at random.
+
+A node's children are summed together: the smaller is filled, the larger is what is left of their parent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.compiled import compiled_part
+from manyboost.trees.binning import SPARSE, Table
+from manyboost.trees.nodes import LARGE_OPEN, PARENT_SLOT, SMALL, SMALL_OPEN, SMALL_SLOT
+from manyboost.trees.random_numbers import uniform
+from manyboost.trees.random_thresholds import BELOW, MISSING, sum_codes
+from manyboost.trees.splitting import order_categories, sort_by_position, used_bins
+
+
+class Categories(NamedTuple):
+    """The categorical features, and room for their sums.
+
+    Attributes
+    ----------
+    features, columns : (m,) their numbers, and the columns they are in
+    starts : (m,) where the sums of each begin among those of a node; each has one behind its categories for missing values
+    place : (p,) the same of any feature
+    n_sums : of a node
+    sums : of the nodes that are kept, by their slots, and behind them of two more
+    positions : (256,) of the categories of a feature in their order
+    """
+
+    features: NDArray[np.int64]
+    columns: NDArray[np.uint64]
+    starts: NDArray[np.uint64]
+    place: NDArray[np.int64]
+    n_sums: int
+    sums: NDArray[np.int64]
+    positions: NDArray[np.float64]
+
+
+def n_category_bins(table: Table) -> int:
+    """How many sums of one statistic a node has."""
+    features = table.features[:-1]
+    return int((features["n_bins"][features["categorical"]].astype(np.int64) + 1).sum())
+
+
+def find_categories(table: Table, size: int, sums: NDArray[np.int64], positions: NDArray[np.float64]) -> Categories:
+    """Those of a table; ``size`` is the number of statistics, ``sums`` and ``positions`` the room."""
+    features = np.flatnonzero(table.features["categorical"][:-1])
+    ends = np.cumsum((table.features["n_bins"][features].astype(np.int64) + 1) * size)
+    starts = ends - (table.features["n_bins"][features].astype(np.int64) + 1) * size
+    place = np.zeros(table.n_features, np.int64)
+    place[features] = starts
+    columns = table.features["column"][features].astype(np.uint64)
+    return Categories(features, columns, starts.astype(np.uint64), place, int(ends[-1]) if len(ends) else 0, sums, positions)
+
+
+@compiled_part
+def _sum_stored_categories(stored, zero_bin, grid, rows, start, end, f, hist):
+    """Sums of the statistics for each category of a feature of a sparse table."""
+    if stored is None:
+        return
+    size = grid.size
+    for r in range(start, end):
+        i = rows[r]
+        b = np.int64(zero_bin)
+        for e in range(stored.indptr[i], stored.indptr[i + 1]):
+            if stored.indices[e] == f:
+                b = np.int64(stored.entries[e])
+        for s in range(grid.n_dense):
+            hist[b * size + s] += grid.dense[i, s]
+        if grid.label.size:
+            hist[b * size + grid.n_dense + grid.label[i]] += grid.weight[i]
+        if grid.counted:
+            hist[b * size + size - 1] += 1
+
+
+@compiled_part
+def _sums_of_node(categories, growth, which):
+    """Where the sums of a node of the job are."""
+    slot = growth.now[SMALL_SLOT + which]
+    at = (slot if slot >= 0 else growth.free.size + which) * categories.n_sums
+    return categories.sums[at : at + categories.n_sums]
+
+
+@compiled_part
+def sum_categories(categories, table, grid, growth):
+    """The sums of the job's nodes by category."""
+    if categories is None:
+        return
+    now = growth.now
+    of_small = _sums_of_node(categories, growth, 0)
+    for which in range(2):
+        derived = which == 1 and now[PARENT_SLOT] >= 0
+        if not now[SMALL_OPEN + which] and (which == 1 or now[PARENT_SLOT] < 0 or not now[LARGE_OPEN]):
+            continue
+        own = _sums_of_node(categories, growth, which)
+        if derived:  # it has the slot of its parent
+            for s in range(own.size):
+                own[s] -= of_small[s]
+            continue
+        for s in range(own.size):
+            own[s] = 0
+        node = growth.nodes[now[SMALL + which]]
+        if table.layout != SPARSE:
+            sum_codes(table, grid, growth.rows, node.start, node.end, categories.columns, categories.starts, own)
+            continue
+        for f in categories.features:
+            of_feature = own[categories.place[f] :]
+            _sum_stored_categories(table.stored, table.features[f].zero_bin, grid, growth.rows, node.start, node.end, f, of_feature)
+
+
+@compiled_part
+def _cut_categories(table, grid, rule, limits, node, f, hist, order, position, sums):
+    """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
+    size = grid.size
+    n_bins = table.features[f].n_bins
+    n_used = used_bins(hist, n_bins, size, order)
+    n_left = n_used
+    if n_used > 1:
+        order_categories(grid, rule, hist, order, n_used, position)
+        n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1))
+    for s in range(size):
+        sums[BELOW, s, f] = 0
+        sums[MISSING, s, f] = hist[n_bins * size + s]
+        for u in range(n_left):
+            sums[BELOW, s, f] += hist[order[u] * size + s]
+    return n_used, n_left
+
+
+@compiled_part
+def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position, sums):
+    """:func:`_cut_categories` by one output, in registers."""
+    n_used = 0
+    for b in range(n_bins):
+        g, h = hist[2 * b], hist[2 * b + 1]
+        if g == 0 and h == 0:
+            continue
+        order[n_used] = b
+        position[n_used] = np.float64(g) / (np.float64(h) + l2) if h > 0 else 0.0
+        n_used += 1
+    sort_by_position(order, position[:n_used])
+    n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1)) if n_used > 1 else n_used
+    left_g, left_h = np.int64(0), np.int64(0)
+    for u in range(n_left):
+        left_g += hist[2 * order[u]]
+        left_h += hist[2 * order[u] + 1]
+    sums[BELOW, 0, f] = left_g
+    sums[BELOW, 1, f] = left_h
+    sums[MISSING, 0, f] = hist[2 * n_bins]
+    sums[MISSING, 1, f] = hist[2 * n_bins + 1]
+    return n_used, n_left
+
+
+@compiled_part
+def cut_categories(categories, table, grid, rule, limits, growth, which, f, order, pairs, sums):
+    """Cut the categories of a feature of a node of the job; (how many it has there, how many are before the cut)."""
+    if categories is None:
+        return np.int64(0), np.int64(0)
+    node = growth.now[SMALL + which]
+    of_feature = _sums_of_node(categories, growth, which)[categories.place[f] :]
+    if pairs:
+        n_bins, l2 = table.features[f].n_bins, rule.constants[0]
+        return _cut_categories_of_pairs(n_bins, l2, limits, node, f, of_feature, order, categories.positions, sums)
+    return _cut_categories(table, grid, rule, limits, node, f, of_feature, order, categories.positions, sums)
+
+
+@compiled_part
+def any_numbers(categories, n_features):
+    """Are there features that are no categories?"""
+    if categories is None:
+        return True
+    return categories.features.size < n_features
