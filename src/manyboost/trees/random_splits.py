@@ -115,25 +115,6 @@ def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position,
 
 
 @compiled_part
-def _cut_feature(table, grid, rule, limits, growth, node, f, ranges, hist, places, filled, order, positions, pairs, sums):
-    """:func:`_cut_categories` of one feature, filled with those behind it; (how many, how many before, the feature not filled yet)."""
-    if positions is None:
-        return np.int64(0), np.int64(0), filled
-    until = filled
-    if f >= until:
-        start, end = growth.nodes[node].start, growth.nodes[node].end
-        until = _fill_categories(table, grid, growth.rows, start, end, f, ranges, hist, places)
-    of_feature = hist[places[f] :]
-    if pairs:
-        n_used, n_left = _cut_categories_of_pairs(
-            table.features[f].n_bins, rule.constants[0], limits, node, f, of_feature, order, positions, sums
-        )
-    else:
-        n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, of_feature, order, positions, sums)
-    return n_used, n_left, until
-
-
-@compiled_part
 def _newton_gain(g, h, other_g, other_h, l2, before, unit, limits):
     """:func:`offer`'s gain by Newton's decrease of one output; -1 where a side has too little weight."""
     after = -(g * g / (h + l2)) - other_g * other_g / (other_h + l2)
@@ -165,6 +146,7 @@ def _offer_pair(node_sums, left_g, left_h, gain, best, best_left):
 def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_left, sides, order, positions, hist):
     """The best of the drawn splits of a node, one per feature, missing values on either side."""
     node_sums = growth.sums[node]
+    start, end = growth.nodes[node].start, growth.nodes[node].end
     rest = np.empty(growth.signed.size, np.int64)
     rest_of_tree(rule, node_sums, growth.signed, growth.nodes[node].sign, rest)
     before = loss_before(rule, node_sums, grid.n_dense, grid.n_labels, growth.signed)
@@ -176,7 +158,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
     if pairs:
         _newton_gains(sums[BELOW, 0], sums[BELOW, 1], node_sums[0], node_sums[1], l2, before, unit, limits, gains)
     places = np.empty(n_features, np.int64)  # of the sums of categories, known of features before ``filled``
-    filled = np.int64(0)
+    filled = 0
     for f in range(n_features):
         feature = table.features[f]
         if pairs and not (feature.missing or feature.categorical):
@@ -186,11 +168,15 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
             continue
         if ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
             continue
-        n_used, n_left = np.int64(0), np.int64(0)
-        if feature.categorical:
-            n_used, n_left, filled = _cut_feature(
-                table, grid, rule, limits, growth, node, f, ranges, hist, places, filled, order, positions, pairs, sums
-            )
+        n_used, n_left = 0, 0
+        if positions is not None and feature.categorical:
+            if f >= filled:
+                filled = _fill_categories(table, grid, growth.rows, start, end, f, ranges, hist, places)
+            of_feature = hist[places[f] :]
+            if pairs:
+                n_used, n_left = _cut_categories_of_pairs(feature.n_bins, l2, limits, node, f, of_feature, order, positions, sums)
+            else:
+                n_used, n_left = _cut_categories(table, grid, rule, limits, node, f, of_feature, order, positions, sums)
         any_missing = False
         for s in range(grid.size):
             any_missing |= sums[MISSING, s, f] != 0
@@ -207,7 +193,7 @@ def choose(table, grid, rule, limits, growth, node, ranges, sums, best, best_lef
                 better = offer(grid, rule, limits, node_sums, rest, before, weight, sides, best, best_left)
             if better:
                 side = missing_left == 1 if any_missing else best.missing_left
-                if feature.categorical:
+                if positions is not None and feature.categorical:
                     record_categories(f, feature.n_bins, order, n_used, n_left, side, best)
                 else:
                     best.feature = f
