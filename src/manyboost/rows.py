@@ -26,10 +26,15 @@ def _add_amounts(column, amounts, leaf, start, end):
 @compiled
 def _add_leaf_vectors(columns, vectors, leaf, column, start, end):
     """``columns`` is (C, n): a row's entries are far apart, those of a column side by side."""
+    amounts = np.empty(vectors.shape[0])
     for begin in range(start, end, BLOCK):
         for k in range(vectors.shape[1]):
-            if vectors[:, k].any():
-                _add_amounts(columns[column + k], vectors[:, k].copy(), leaf, begin, min(begin + BLOCK, end))
+            used = False
+            for row in range(vectors.shape[0]):
+                amounts[row] = vectors[row, k]
+                used |= vectors[row, k] != 0.0
+            if used:
+                _add_amounts(columns[column + k], amounts, leaf, begin, min(begin + BLOCK, end))
 
 
 @compiled

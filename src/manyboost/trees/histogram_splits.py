@@ -95,7 +95,7 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                 for f in range(table.columns[c].first, table.columns[d].first):
                     feature = table.features[f]
                     of_column = part[feature.offset * size - begin :]
-                    if feature.start >= 0:
+                    if positions is not None and feature.start >= 0:  # None where the table is plain
                         of_feature(table, f, size, node_sums, of_column, own)
                         of_column = own
                     found = best[which], lefts[which]

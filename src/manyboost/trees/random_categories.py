@@ -155,8 +155,6 @@ def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position,
 @compiled_part
 def cut_categories(categories, table, grid, rule, limits, growth, which, f, order, pairs, sums):
     """Cut the categories of a feature of a node of the job; (how many it has there, how many are before the cut)."""
-    if categories is None:
-        return np.int64(0), np.int64(0)
     node = growth.now[SMALL + which]
     of_feature = _sums_of_node(categories, growth, which)[categories.place[f] :]
     if pairs:

@@ -60,8 +60,8 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
                 best.feature = f
                 best.bin = ranges[THRESHOLD, f]
             continue
-        n_used, n_left = np.int64(0), np.int64(0)
-        if feature.categorical:
+        n_used, n_left = 0, 0
+        if categories is not None and feature.categorical:
             n_used, n_left = cut_categories(categories, table, grid, rule, limits, growth, which, f, order, pairs, sums)
         elif ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
             continue
@@ -81,7 +81,7 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
                 better = offer(grid, rule, limits, node_sums, rest, before, weight, sides, best, best_left)
             if better:
                 side = missing_left == 1 if any_missing else best.missing_left
-                if feature.categorical:
+                if categories is not None and feature.categorical:
                     record_categories(f, feature.n_bins, order, n_used, n_left, side, best)
                 else:
                     best.feature = f

@@ -168,12 +168,10 @@ def sort_by_position(order, position):
 
 
 @compiled_part
-def order_categories(grid, rule, hist, order, n_used, positions):
+def order_categories(grid, rule, hist, order, n_used, position):
     """Sort ``order[:n_used]``, categories that hold rows, along the principal direction of their profiles."""
-    if positions is None:
-        return
     size = grid.size
-    position = positions[:n_used]
+    position = position[:n_used]
     m = profile_size(rule.code, rule.n_outputs, grid.n_dense, grid.n_labels)
     if m == 1:  # one direction only
         for u in range(n_used):
@@ -269,7 +267,7 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
             _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best_left, sides)
         return
     n_used = used_bins(hist, n_bins, size, order)
-    if feature.categorical and n_used > 1:
+    if positions is not None and feature.categorical and n_used > 1:  # None where the table is plain
         order_categories(grid, rule, hist, order, n_used, positions)
     for missing_left in range(2 if any_missing else 1):
         for s in range(size):
@@ -283,7 +281,7 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
                 n_left_best = u + 1
         if n_left_best:
             side = missing_left == 1 if any_missing else best.missing_left
-            if feature.categorical:
+            if positions is not None and feature.categorical:
                 record_categories(f, n_bins, order, n_used, n_left_best, side, best)
             else:
                 following = order[n_left_best] if n_left_best < n_used else 2 * n_bins - 1 - order[n_used - 1]
