@@ -76,7 +76,7 @@ def _sum_stored_categories(stored, zero_bin, grid, rows, start, end, f, hist):
 
 
 @compiled_part
-def _sums_of_node(categories, growth, which):
+def sums_of_node(categories, growth, which):
     """Where the sums of a node of the job are."""
     slot = growth.now[SMALL_SLOT + which]
     at = (slot if slot >= 0 else growth.free.size + which) * categories.n_sums
@@ -89,12 +89,12 @@ def sum_categories(categories, table, grid, growth):
     if categories is None:
         return
     now = growth.now
-    of_small = _sums_of_node(categories, growth, 0)
+    of_small = sums_of_node(categories, growth, 0)
     for which in range(2):
         derived = which == 1 and now[PARENT_SLOT] >= 0
         if not now[SMALL_OPEN + which] and (which == 1 or now[PARENT_SLOT] < 0 or not now[LARGE_OPEN]):
             continue
-        own = _sums_of_node(categories, growth, which)
+        own = sums_of_node(categories, growth, which)
         if derived:  # it has the slot of its parent
             for s in range(own.size):
                 own[s] -= of_small[s]
@@ -111,7 +111,7 @@ def sum_categories(categories, table, grid, growth):
 
 
 @compiled_part
-def _cut_categories(table, grid, rule, limits, node, f, hist, order, position, sums):
+def cut_categories(table, grid, rule, limits, node, f, hist, order, position, sums):
     """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
     size = grid.size
     n_bins = table.features[f].n_bins
@@ -129,8 +129,8 @@ def _cut_categories(table, grid, rule, limits, node, f, hist, order, position, s
 
 
 @compiled_part
-def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position, sums):
-    """:func:`_cut_categories` by one output, in registers."""
+def cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position, sums):
+    """:func:`cut_categories` by one output, in registers."""
     n_used = 0
     for b in range(n_bins):
         g, h = hist[2 * b], hist[2 * b + 1]
@@ -150,17 +150,6 @@ def _cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position,
     sums[MISSING, 0, f] = hist[2 * n_bins]
     sums[MISSING, 1, f] = hist[2 * n_bins + 1]
     return n_used, n_left
-
-
-@compiled_part
-def cut_categories(categories, table, grid, rule, limits, growth, which, f, order, pairs, sums):
-    """Cut the categories of a feature of a node of the job; (how many it has there, how many are before the cut)."""
-    node = growth.now[SMALL + which]
-    of_feature = _sums_of_node(categories, growth, which)[categories.place[f] :]
-    if pairs:
-        n_bins, l2 = table.features[f].n_bins, rule.constants[0]
-        return _cut_categories_of_pairs(n_bins, l2, limits, node, f, of_feature, order, categories.positions, sums)
-    return _cut_categories(table, grid, rule, limits, node, f, of_feature, order, categories.positions, sums)
 
 
 @compiled_part

@@ -5,7 +5,7 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.criteria import NEWTON, node_weight
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
-from manyboost.trees.random_categories import any_numbers, cut_categories, sum_categories
+from manyboost.trees.random_categories import any_numbers, cut_categories, cut_categories_of_pairs, sum_categories, sums_of_node
 from manyboost.trees.random_thresholds import BELOW, HIGH, LOW, MISSING, THRESHOLD, draw_thresholds, find_ranges, sum_below
 from manyboost.trees.splitting import loss_before, offer, record_categories, rest_of_tree
 
@@ -49,10 +49,16 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
     weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
     unit, l2 = weight * limits.tie, rule.constants[0]
     n_features = table.features.size - 1
+    drawn = any_numbers(categories, n_features)  # else no threshold was, and ranges are not known
     pairs = rule.code == NEWTON and rule.n_outputs == 1 and grid.size == 2
     gains = np.empty(n_features if pairs else 0)
     if pairs:
         _newton_gains(sums[BELOW, 0], sums[BELOW, 1], node_sums[0], node_sums[1], l2, before, unit, limits, gains)
+    # taken apart here: to hand all arrays of a tuple on to a part, for each feature, takes longer than what that does
+    if categories is not None:
+        of_node, place, positions = sums_of_node(categories, growth, which), categories.place, categories.positions
+    else:
+        of_node, place, positions = order[:0], order[:0], gains[:0]
     for f in range(n_features):
         feature = table.features[f]
         if pairs and not (feature.missing or feature.categorical):
@@ -60,11 +66,15 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
                 best.feature = f
                 best.bin = ranges[THRESHOLD, f]
             continue
+        if drawn and ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
+            continue
         n_used, n_left = 0, 0
         if categories is not None and feature.categorical:
-            n_used, n_left = cut_categories(categories, table, grid, rule, limits, growth, which, f, order, pairs, sums)
-        elif ranges[LOW, f] >= ranges[HIGH, f] and not feature.missing:
-            continue
+            of_feature = of_node[place[f] :]
+            if pairs:
+                n_used, n_left = cut_categories_of_pairs(feature.n_bins, l2, limits, node, f, of_feature, order, positions, sums)
+            else:
+                n_used, n_left = cut_categories(table, grid, rule, limits, node, f, of_feature, order, positions, sums)
         any_missing = False
         for s in range(grid.size):
             any_missing |= sums[MISSING, s, f] != 0
