@@ -4,7 +4,8 @@ Numba refuses ``cache=True`` at import time when neither the package folder nor 
 installation must still work, so the kernel is then compiled anew in each process.
 
 Numba takes a cached kernel for fresh as long as the file it stands in is unchanged, although the kernel contains parts from other
-files. After an upgrade it could so run old code. Here the cache of every kernel is stamped with the sources of all of its family.
+files. After an upgrade it could so run old code. Here the cache of every kernel is stamped with the sources of all of its family, and so
+is the version in front of its index: an index of other sources may name classes that have moved, and must not be read at all.
 """
 
 import hashlib
@@ -38,7 +39,9 @@ def compiled(function: Kernel) -> Kernel:
     """Compile ``function`` lazily, to be called from Python."""
     try:
         kernel: Any = numba.njit(cache=True, **_OPTIONS)(function)
-        kernel._cache._cache_file._source_stamp = _SOURCES_OF_FAMILY.get(function.__module__.rpartition(".")[0], _SOURCES)
+        sources = _SOURCES_OF_FAMILY.get(function.__module__.rpartition(".")[0], _SOURCES)
+        kernel._cache._cache_file._source_stamp = sources
+        kernel._cache._cache_file._version += f" {sources}"
     except (RuntimeError, AttributeError, OSError):  # no place to keep the cache, or no way to stamp it
         kernel = numba.njit(**_OPTIONS)(function)
     return kernel  # type: ignore[no-any-return]
