@@ -29,7 +29,7 @@ from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, to_grid
 from manyboost.trees.histogram import fill, gather, of_feature
-from manyboost.trees.nodes import sum_rows
+from manyboost.trees.node_sums import sum_rows
 from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
 from manyboost.trees.random_thresholds import CODES_TO_PACK, sum_codes
 from manyboost.trees.splitting import order_categories

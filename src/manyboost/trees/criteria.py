@@ -17,7 +17,7 @@ each label has its own reward. Likewise the w_k of Z may be labels or, as for th
 Z is that of Schapire and Singer (1999). The one of REBEL is no sum over leaves: every leaf says +1 or -1, one vector of K coefficients is
 shared by all, and D is the signed sum over all leaves; the grower carries it (see :mod:`manyboost.trees.growing`). In the last each node
 looks at the classes through one pair of its own: the grower brings the rows' statistics down to that pair's two, and from there on it is
-newton with one output (see :func:`manyboost.trees.nodes.look_through_best_pair`).
+newton with one output (see :func:`manyboost.trees.node_sums.look_through_best_pair`).
 
 Losses are taken of the integer sums, in one fixed order. All are homogeneous of degree one, so the unit of the grid does not matter;
 constants (``l2``, ``T_k``) are given in the unit of the statistics.

@@ -20,9 +20,11 @@ from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, S
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
-from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Grid, Growth, Limits, Shares, find_leaves
+from manyboost.trees.node_sums import Grid, Shares
+from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Growth, Limits
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
+from manyboost.trees.routing import find_leaves
 from manyboost.trees.statistics import Statistics
 
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later

@@ -16,7 +16,8 @@ from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import Table
 from manyboost.trees.criteria import Rule
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS
-from manyboost.trees.nodes import SMALL, SMALL_OPEN, Grid, Growth, Limits
+from manyboost.trees.node_sums import Grid
+from manyboost.trees.nodes import SMALL, SMALL_OPEN, Growth, Limits
 from manyboost.trees.random_categories import Categories
 
 THREAD_WORK = 1 << 19  # rows times columns from which on a node is worth sharing: about half a millisecond

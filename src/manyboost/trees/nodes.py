@@ -1,17 +1,18 @@
-"""The tree while it grows: its nodes, the rows of each, which node to split next, and how."""
+"""The tree while it grows: its nodes, the stretch of rows that each has, and which of them to split next."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled, compiled_part
-from manyboost.trees.binning import FEATURE_MAJOR, SPARSE
+from manyboost.compiled import compiled_part
+from manyboost.trees.binning import FEATURE_MAJOR
 from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, label_range, node_weight, signed_loss
+from manyboost.trees.node_sums import has_pairs, look_through_best_pair, sum_rows
+from manyboost.trees.routing import partition, tell_sides
 
 MASK_WORDS = 4  # 256 categories
 NOT_COUNTED = -1  # where a leaf's rows end, and its sibling's begin, before the tree is closed
-ROWS_TO_LOOK_UP = 256  # from which on it pays to ask first where each code of a column goes
 SPLIT = [
     ("gain", np.float64),
     ("feature", np.int32),  # -1: none
@@ -35,27 +36,6 @@ NODE = np.dtype(
 )
 # What is going on, one int64 each: counts, then the job: two siblings to evaluate and where their histograms are.
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
-
-
-class Shares(NamedTuple):
-    """What the pair of classes of a node is chosen by: w p of each class, the row's class and w."""
-
-    of_class: NDArray[np.signedinteger]  # (n, K)
-    own: NDArray[np.uint16]
-    weight: NDArray[np.signedinteger]
-
-
-class Grid(NamedTuple):
-    """Statistics as integers: int64 on the fine grid, or int32 on the coarse one."""
-
-    dense: NDArray[np.signedinteger]
-    label: NDArray[np.uint16]
-    weight: NDArray[np.signedinteger]
-    n_dense: int
-    n_labels: int
-    size: int  # sums of a node, the count of rows last if it is kept
-    counted: bool
-    shares: Shares | None  # of no rows unless the criterion is pair_of_classes; None where the kernels are those of plain tables
 
 
 class Limits(NamedTuple):
@@ -83,222 +63,6 @@ class Growth(NamedTuple):
     now: NDArray[np.int64]
     rows: NDArray[np.int32]  # each node owns a stretch
     buffer: NDArray[np.int32]
-
-
-@compiled_part
-def _bin_of_code(feature, code):
-    """The bin of a feature in a row that has this code in its column."""
-    if feature.start < 0:
-        return code
-    other = code - feature.start
-    if other < 0 or other >= feature.n_bins - 1:
-        return np.int64(feature.zero_bin)
-    return other + np.int64(other >= feature.zero_bin)
-
-
-@compiled_part
-def _stored_bin(stored, i, f, zero_bin):
-    """:func:`bin_of` in sparse rows."""
-    if stored is None:
-        return np.int64(0)
-    low, high = stored.indptr[i], stored.indptr[i + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if stored.indices[middle] < f:
-            low = middle + 1
-        else:
-            high = middle
-    if low < stored.indptr[i + 1] and stored.indices[low] == f:
-        return np.int64(stored.entries[low])
-    return np.int64(zero_bin)
-
-
-@compiled_part
-def bin_of(table, i, f):
-    """The bin of row i in feature f."""
-    if table.layout != SPARSE:
-        feature = table.features[f]
-        code = table.bins[feature.column, i] if table.layout == FEATURE_MAJOR else table.bins[i, feature.column]
-        return _bin_of_code(feature, np.int64(code))
-    return _stored_bin(table.stored, i, f, table.features[f].zero_bin)
-
-
-@compiled_part
-def goes_left(b, split, n_bins):
-    """Which way a bin goes."""
-    if b == n_bins:
-        return split.missing_left
-    if split.bin >= 0:
-        return b <= split.bin
-    return (split.mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != 0
-
-
-@compiled_part
-def _sum_labels(label, weight, rows, start, end, sums):
-    """Four rows at a time into sums of their own, so that rows of one label do not wait for each other."""
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    of_turn = np.zeros((4, sums.size), np.int64)
-    s0, s1, s2, s3 = of_turn[0], of_turn[1], of_turn[2], of_turn[3]
-    for q in range((end - start) >> 2):
-        r = np.uint64(start + 4 * q)
-        i0, i1, i2, i3 = np.uint64(rows[r]), np.uint64(rows[r + one]), np.uint64(rows[r + two]), np.uint64(rows[r + three])
-        s0[label[i0]] += weight[i0]
-        s1[label[i1]] += weight[i1]
-        s2[label[i2]] += weight[i2]
-        s3[label[i3]] += weight[i3]
-    for r in range(end - ((end - start) & 3), end):
-        i = rows[r]
-        s0[label[i]] += weight[i]
-    for k in range(sums.size):
-        sums[k] = (s0[k] + s1[k]) + (s2[k] + s3[k])
-
-
-@compiled_part
-def sum_rows(grid, rows, start, end, sums):
-    """The sums of a node."""
-    n_dense = grid.n_dense
-    for s in range(n_dense):
-        sums[s] = 0
-    if n_dense > 0:
-        for r in range(start, end):
-            i = np.uint64(rows[r])
-            for s in range(n_dense):
-                sums[s] += grid.dense[i, s]
-    if grid.label.size:
-        _sum_labels(grid.label, grid.weight, rows, start, end, sums[n_dense : n_dense + grid.n_labels])
-    if grid.counted:
-        sums[grid.size - 1] = end - start
-
-
-@compiled_part
-def _curvature_of_pair(q, other, w):
-    """``w (p (1-p) + p' (1-p') + 2 p p')`` of a row for q = w p and other = w p', as a whole number."""
-    d = np.float64(q - other)
-    return np.int64(np.rint(np.float64(q) + np.float64(other) - d * d / np.float64(w))) if w > 0 else np.int64(0)
-
-
-@compiled_part
-def has_pairs(of_rows):
-    """Has each node a pair of classes of its own?"""
-    if of_rows is None:
-        return False
-    return of_rows.own.size > 0
-
-
-@compiled_part
-def look_through_best_pair(of_rows, dense, rows, start, end, tie):
-    """Set the dense statistics of a node's rows to gradient and curvature of its best pair of classes (AOSO's two-step choice).
-
-    What differs by less than ``tie`` times the node's weight is equal, and of equals the first counts.
-    """
-    if of_rows is None:
-        return
-    shares, classes, weights = of_rows
-    K = shares.shape[1]
-    g = np.zeros(K, np.int64)
-    h = np.zeros(K, np.int64)
-    weight = np.int64(0)
-    for r in range(start, end):
-        i = rows[r]
-        for k in range(K):
-            g[k] -= shares[i, k]
-        g[classes[i]] += weights[i]
-        weight += weights[i]
-    unit = tie * np.float64(weight)
-    up = 0
-    for k in range(K):
-        up = k if g[k] > g[up] else up
-    most = np.float64(g[up])
-    up = 0
-    while np.float64(g[up]) < most - unit:
-        up += 1
-    for r in range(start, end):
-        i = rows[r]
-        for k in range(K):
-            h[k] += _curvature_of_pair(shares[i, up], shares[i, k], weights[i])
-    gains = np.empty(K)
-    for k in range(K):
-        d = np.float64(g[up] - g[k])
-        gains[k] = d * d / (np.float64(h[k]) if h[k] > 0 else 1.0)
-    gains[up] = -np.inf
-    most = -np.inf
-    for k in range(K):
-        most = max(most, gains[k])
-    down = 0
-    while gains[down] < most - unit:
-        down += 1
-    for r in range(start, end):
-        i = rows[r]
-        q, other = shares[i, up], shares[i, down]
-        own = np.int64(classes[i] == up) - np.int64(classes[i] == down)
-        dense[i, 0] = own * weights[i] - q + other
-        dense[i, 1] = _curvature_of_pair(q, other, weights[i])
-
-
-@compiled_part
-def _part(column, goes_right, rows, start, end, buffer):
-    """:func:`_partition` by the codes of one column."""
-    one = np.uint64(1)
-    at = np.uint64(start)
-    n_right = np.uint64(0)
-    for r in range(start, end):
-        i = rows[np.uint64(r)]
-        right = np.uint64(goes_right[column[np.uint64(i)]])
-        rows[at] = i  # both written, one kept: no branch to mispredict
-        buffer[n_right] = i
-        at += one - right
-        n_right += right
-    for r in range(n_right):
-        rows[at + np.uint64(r)] = buffer[np.uint64(r)]
-    return np.int64(at)
-
-
-@compiled_part
-def _sides_of_codes(feature, split, goes_right):
-    """Which way each code of the feature's column goes."""
-    n_bins = feature.n_bins
-    for code in range(256):
-        goes_right[code] = not goes_left(min(_bin_of_code(feature, code), n_bins), split, n_bins)
-
-
-@compiled_part
-def _partition(table, node, rows, buffer):
-    """Move the rows that go left before those that go right, each in their order; where the right side starts."""
-    feature = table.features[node.feature]
-    if table.layout != SPARSE and node.end - node.start >= ROWS_TO_LOOK_UP:
-        goes_right = np.empty(256, np.uint8)
-        _sides_of_codes(feature, node, goes_right)
-        if table.layout == FEATURE_MAJOR:
-            return _part(table.bins[feature.column], goes_right, rows, node.start, node.end, buffer)
-        return _part(table.bins[:, feature.column], goes_right, rows, node.start, node.end, buffer)
-    at = node.start
-    n_right = 0
-    for r in range(node.start, node.end):
-        i = rows[r]
-        right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, feature.n_bins))
-        rows[at] = i
-        buffer[n_right] = i
-        at += 1 - right
-        n_right += right
-    for r in range(n_right):
-        rows[at + r] = buffer[r]
-    return at
-
-
-@compiled_part
-def _tell_sides(table, node, rows, number, leaf):
-    """Tell the rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
-    feature = table.features[node.feature]
-    column = table.bins[feature.column]
-    goes_right = np.empty(256, np.uint8)
-    _sides_of_codes(feature, node, goes_right)
-    n_right = np.int64(0)
-    for r in range(node.start, node.end):
-        i = np.uint64(rows[np.uint64(r)])
-        right = goes_right[column[i]]
-        leaf[i] = number + right
-        n_right += right
-    return n_right
 
 
 @compiled_part
@@ -423,7 +187,7 @@ def split_next(table, grid, rule, limits, growth):
         if is_last and table.layout == FEATURE_MAJOR and not has_pairs(grid.shares):
             middle = np.int64(NOT_COUNTED)
         else:
-            middle = np.int64(_partition(table, nodes[node], growth.rows, growth.buffer))
+            middle = np.int64(partition(table, nodes[node], growth.rows, growth.buffer))
         for side in range(2):
             start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
             child = _add_node(nodes, now, start, end, np.int32(nodes[node].depth + 1))
@@ -520,17 +284,6 @@ def close_tree(table, growth, leaf):
     for n in range(n_nodes):
         node = nodes[n]
         if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
-            middle = node.end - _tell_sides(table, node, growth.rows, number[node.left], leaf)
+            middle = node.end - tell_sides(table, node, growth.rows, number[node.left], leaf)
             nodes[node.left].end = middle
             nodes[node.right].start = middle
-
-
-@compiled
-def find_leaves(table, nodes, number, leaf):
-    """The number of the leaf each row of the table falls into."""
-    for i in range(table.n_rows):
-        n = 0
-        while nodes[n].feature >= 0:
-            f = nodes[n].feature
-            n = nodes[n].left if goes_left(bin_of(table, i, f), nodes[n], table.features[f].n_bins) else nodes[n].right
-        leaf[i] = number[n]

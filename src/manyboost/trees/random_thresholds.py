@@ -261,19 +261,18 @@ def _sum_missing_pairs(bins, dense, rows, start, end, features, columns, missing
 @compiled_part
 def _sum_all_by_code(bins, grid, rows, start, end, columns, places, hist):
     """:func:`sum_codes` of any statistics."""
-    size, n_dense = grid.size, grid.n_dense
+    size, n_dense = np.uint64(grid.size), np.uint64(grid.n_dense)
     for r in range(start, end):
         i = np.uint64(rows[r])
-        values, dense = bins[i], grid.dense[i]
+        values = bins[i]
         for c in range(columns.size):
-            at = places[c] + np.uint64(size) * np.uint64(values[columns[c]])
-            sums = hist[at : at + np.uint64(size)]
-            for s in range(n_dense):
-                sums[s] += dense[s]
+            at = places[c] + size * np.uint64(values[columns[c]])
+            for s in range(n_dense):  # by places: a slice for each row would take as long as its sums
+                hist[at + s] += grid.dense[i, s]
             if grid.label.size:
-                sums[n_dense + grid.label[i]] += grid.weight[i]
+                hist[at + n_dense + np.uint64(grid.label[i])] += grid.weight[i]
             if grid.counted:
-                sums[size - 1] += 1
+                hist[at + size - np.uint64(1)] += 1
 
 
 @compiled_part

@@ -10,18 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled
-from manyboost.trees import histogram_splits, nodes, random_categories, random_splits, random_thresholds
+from manyboost.trees import histogram_splits, node_sums, nodes, random_categories, random_splits, random_thresholds
 from manyboost.trees.criteria import Rule, node_weight
-from manyboost.trees.nodes import Grid
+from manyboost.trees.node_sums import Grid
 
-_has_pairs, _look_through_best_pair = nodes.has_pairs, nodes.look_through_best_pair
-_start_tree, _split_next, _settle, _close_tree, _sum_rows = (
-    nodes.start_tree,
-    nodes.split_next,
-    nodes.settle,
-    nodes.close_tree,
-    nodes.sum_rows,
-)
+_has_pairs, _look_through_best_pair, _sum_rows = node_sums.has_pairs, node_sums.look_through_best_pair, node_sums.sum_rows
+_start_tree, _split_next, _settle, _close_tree = nodes.start_tree, nodes.split_next, nodes.settle, nodes.close_tree
 _sum_categories = random_categories.sum_categories
 _prepare_job, _evaluate_features = histogram_splits.prepare_job, histogram_splits.evaluate_features
 _find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (

@@ -1,0 +1,133 @@
+"""Which way rows go: the bin of a row, the side of a split it is on, and the rows of a node parted by it."""
+
+import numpy as np
+
+from manyboost.compiled import compiled, compiled_part
+from manyboost.trees.binning import FEATURE_MAJOR, SPARSE
+
+ROWS_TO_LOOK_UP = 256  # from which on it pays to ask first where each code of a column goes
+
+
+@compiled_part
+def _bin_of_code(feature, code):
+    """The bin of a feature in a row that has this code in its column."""
+    if feature.start < 0:
+        return code
+    other = code - feature.start
+    if other < 0 or other >= feature.n_bins - 1:
+        return np.int64(feature.zero_bin)
+    return other + np.int64(other >= feature.zero_bin)
+
+
+@compiled_part
+def _stored_bin(stored, i, f, zero_bin):
+    """:func:`bin_of` in sparse rows."""
+    if stored is None:
+        return np.int64(0)
+    low, high = stored.indptr[i], stored.indptr[i + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if stored.indices[middle] < f:
+            low = middle + 1
+        else:
+            high = middle
+    if low < stored.indptr[i + 1] and stored.indices[low] == f:
+        return np.int64(stored.entries[low])
+    return np.int64(zero_bin)
+
+
+@compiled_part
+def bin_of(table, i, f):
+    """The bin of row i in feature f."""
+    if table.layout != SPARSE:
+        feature = table.features[f]
+        code = table.bins[feature.column, i] if table.layout == FEATURE_MAJOR else table.bins[i, feature.column]
+        return _bin_of_code(feature, np.int64(code))
+    return _stored_bin(table.stored, i, f, table.features[f].zero_bin)
+
+
+@compiled_part
+def goes_left(b, split, n_bins):
+    """Which way a bin goes."""
+    if b == n_bins:
+        return split.missing_left
+    if split.bin >= 0:
+        return b <= split.bin
+    return (split.mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != 0
+
+
+@compiled_part
+def _part(column, goes_right, rows, start, end, buffer):
+    """:func:`partition` by the codes of one column."""
+    one = np.uint64(1)
+    at = np.uint64(start)
+    n_right = np.uint64(0)
+    for r in range(start, end):
+        i = rows[np.uint64(r)]
+        right = np.uint64(goes_right[column[np.uint64(i)]])
+        rows[at] = i  # both written, one kept: no branch to mispredict
+        buffer[n_right] = i
+        at += one - right
+        n_right += right
+    for r in range(n_right):
+        rows[at + np.uint64(r)] = buffer[np.uint64(r)]
+    return np.int64(at)
+
+
+@compiled_part
+def _sides_of_codes(feature, split, goes_right):
+    """Which way each code of the feature's column goes."""
+    n_bins = feature.n_bins
+    for code in range(256):
+        goes_right[code] = not goes_left(min(_bin_of_code(feature, code), n_bins), split, n_bins)
+
+
+@compiled_part
+def partition(table, node, rows, buffer):
+    """Move the rows that go left before those that go right, each in their order; where the right side starts."""
+    feature = table.features[node.feature]
+    if table.layout != SPARSE and node.end - node.start >= ROWS_TO_LOOK_UP:
+        goes_right = np.empty(256, np.uint8)
+        _sides_of_codes(feature, node, goes_right)
+        if table.layout == FEATURE_MAJOR:
+            return _part(table.bins[feature.column], goes_right, rows, node.start, node.end, buffer)
+        return _part(table.bins[:, feature.column], goes_right, rows, node.start, node.end, buffer)
+    at = node.start
+    n_right = 0
+    for r in range(node.start, node.end):
+        i = rows[r]
+        right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, feature.n_bins))
+        rows[at] = i
+        buffer[n_right] = i
+        at += 1 - right
+        n_right += right
+    for r in range(n_right):
+        rows[at + r] = buffer[r]
+    return at
+
+
+@compiled_part
+def tell_sides(table, node, rows, number, leaf):
+    """Tell the rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
+    feature = table.features[node.feature]
+    column = table.bins[feature.column]
+    goes_right = np.empty(256, np.uint8)
+    _sides_of_codes(feature, node, goes_right)
+    n_right = np.int64(0)
+    for r in range(node.start, node.end):
+        i = np.uint64(rows[np.uint64(r)])
+        right = goes_right[column[i]]
+        leaf[i] = number + right
+        n_right += right
+    return n_right
+
+
+@compiled
+def find_leaves(table, nodes, number, leaf):
+    """The number of the leaf each row of the table falls into."""
+    for i in range(table.n_rows):
+        n = 0
+        while nodes[n].feature >= 0:
+            f = nodes[n].feature
+            n = nodes[n].left if goes_left(bin_of(table, i, f), nodes[n], table.features[f].n_bins) else nodes[n].right
+        leaf[i] = number[n]
