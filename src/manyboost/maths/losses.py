@@ -45,7 +45,11 @@ class Scores:
     def curvature_of_pairs(self, first: NDArray[np.integer] | int) -> Floats:
         """Its second derivative along e_r - e_k for the class r of each row (or of all) and every k: p_r + p_k - (p_r - p_k)^2, (n, K)."""
         p_first: Floats = self.p[np.arange(len(self.p)), first][:, None]
-        return np.maximum(p_first + self.p - (p_first - self.p) ** 2, LEAST_CURVATURE)
+        squared = p_first - self.p
+        squared *= squared  # in place: on large tables, new arrays take longer than what is computed
+        curvature = p_first + self.p
+        curvature -= squared
+        return np.maximum(curvature, LEAST_CURVATURE, out=curvature)
 
 
 def newton_values(gradient: Floats, curvature: Floats, most: float) -> tuple[Floats, bool]:
