@@ -2,8 +2,8 @@
 
     python benchmarks/speed.py --data DIR [--only samme,piboost,rounds,histogram,threads,predict,growth] [--repeats 3]
 
-"Marginal" is the CPU time of one more tree: the difference between a long and a short fit, so that reading and binning the table do not
-count.
+The time of a round is its CPU time within a fit. Where a peer does not tell of its rounds, it is "marginal", the difference between a
+long and a short fit: either way, reading and binning the table do not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from clock import least_times, marginal_times
+from clock import least_times, marginal_times, round_times
 from datasets import add_data_argument, data_folder, load
 from sklearn.datasets import make_classification
 from sklearn.ensemble import AdaBoostClassifier
@@ -63,14 +63,6 @@ def _ours(estimator: Any, data: Any, **settings: Any) -> Callable[[int], Any]:
     return lambda rounds: estimator(n_estimators=rounds, calibrate=False, random_state=0, **settings).fit(data.X, data.y)
 
 
-def _lightgbm(data: Any, depth: int, threads: int = 1) -> Callable[[int], Any]:
-    from lightgbm import LGBMClassifier
-
-    return lambda rounds: LGBMClassifier(
-        n_estimators=rounds, max_depth=depth, num_leaves=2**depth, max_bin=255, min_child_samples=1, n_jobs=threads, verbose=-1
-    ).fit(data.X, data.y)
-
-
 def samme(folder: Path | None, repeats: int) -> Figures:
     """SAMME against scikit-learn's AdaBoost of the same depth."""
     out: Figures = {}
@@ -95,25 +87,44 @@ def samme(folder: Path | None, repeats: int) -> Figures:
     return out
 
 
-def rounds(folder: Path | None, repeats: int) -> Figures:
-    """A round of every algorithm against one of LightGBM (a tree for each class), which take turns: depth 4, one thread.
+def _our_rounds(estimator: Any, data: Any, n_rounds: int, **settings: Any) -> Callable[[Callable[[], None]], Any]:
+    def fit(tell: Callable[[], None]) -> Any:
+        return estimator(n_estimators=n_rounds, calibrate=False, random_state=0, callbacks=[lambda row: tell()], **settings).fit(
+            data.X, data.y
+        )
 
-    Goes on where it was broken off. One that ends before its last round, as AdaBoost.M1 with trees of much error, has no time.
+    return fit
+
+
+def _rounds_of_lightgbm(data: Any, n_rounds: int, depth: int) -> Callable[[Callable[[], None]], Any]:
+    from lightgbm import LGBMClassifier
+
+    model = LGBMClassifier(
+        n_estimators=n_rounds, max_depth=depth, num_leaves=2**depth, max_bin=255, min_child_samples=1, n_jobs=1, verbose=-1
+    )
+    return lambda tell: model.fit(data.X, data.y, callbacks=[lambda environment: tell()])
+
+
+def rounds(folder: Path | None, repeats: int) -> Figures:
+    """A round of every algorithm against one of LightGBM (a tree for each class): depth 4, one thread, in turns.
+
+    Goes on where it was broken off. One that ends before its third round, as AdaBoost.M1 with trees of much error, has no time.
     """
     out: Figures = _known().get("rounds", {})
-    for name, few, many in (("letter", 3, 23), ("covertype", 1, 6)):
+    for name, n_rounds in (("letter", 15), ("covertype", 7)):
         data = load(name, folder)
         for title, (algorithm, settings) in sorted((ROUNDS_AT_DEFAULTS | OTHER_ROUNDS).items(), key=lambda item: item[0] in SLOWEST):
             row = out.setdefault(title, {})
             if f"{data.title} ms" in row:
                 continue
-            run = _ours(algorithm, data, max_depth=4, max_leaf_nodes=None, **settings)
-            last = few + 1 if title in SLOWEST else many
-            mine = ratio = None
-            if len(run(last).history_["loss"]) == last:
-                times = marginal_times({"ours": (run, few, last), "LightGBM": (_lightgbm(data, 4), few, many)}, repeats)
-                mine, ratio = 1e3 * times["ours"], times["ours"] / times["LightGBM"]
-            row |= {f"{data.title} ms": mine, f"{data.title} of LightGBM's": ratio}
+            contenders = {
+                "ours": _our_rounds(algorithm, data, 3 if title in SLOWEST else n_rounds, max_depth=4, max_leaf_nodes=None, **settings),
+                "LightGBM": _rounds_of_lightgbm(data, n_rounds, 4),
+            }
+            times = round_times(contenders, repeats)
+            ended = times["ours"] == float("inf")
+            row[f"{data.title} ms"] = None if ended else 1e3 * times["ours"]
+            row[f"{data.title} of LightGBM's"] = None if ended else times["ours"] / times["LightGBM"]
             _save({**_known(), "rounds": out})
     return out
 
@@ -121,14 +132,15 @@ def rounds(folder: Path | None, repeats: int) -> Figures:
 def piboost(folder: Path | None, repeats: int) -> Figures:
     """A binary tree of PIBoost against one of LightGBM: same depth, 255 bins, one thread."""
     out: Figures = {}
-    for name, rounds in (("letter", (4, 24)), ("isolet", (2, 6)), ("covertype", (1, 4))):
+    for name, n_rounds in (("letter", 12), ("isolet", 5), ("covertype", 5)):
         data = load(name, folder)
         K = len(np.unique(data.y))
         for depth in (1, 3):
-            times = marginal_times(
-                {"ours": (_ours(PIBoostClassifier, data, max_depth=depth, **ALL_ROWS), *rounds),
-                 "LightGBM": (_lightgbm(data, depth), *rounds)}, repeats,
-            )  # fmt: skip
+            contenders = {
+                "ours": _our_rounds(PIBoostClassifier, data, n_rounds, max_depth=depth, **ALL_ROWS),
+                "LightGBM": _rounds_of_lightgbm(data, n_rounds, depth),
+            }
+            times = round_times(contenders, repeats)
             mine, theirs = times["ours"] / K, times["LightGBM"] / K
             out[f"{data.title}, depth {depth}"] = {"ours_ms": 1e3 * mine, "lightgbm_ms": 1e3 * theirs, "ratio": mine / theirs}
     return out
