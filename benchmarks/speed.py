@@ -89,9 +89,8 @@ def samme(folder: Path | None, repeats: int) -> Figures:
 
 def _our_rounds(estimator: Any, data: Any, n_rounds: int, **settings: Any) -> Callable[[Callable[[], None]], Any]:
     def fit(tell: Callable[[], None]) -> Any:
-        return estimator(n_estimators=n_rounds, calibrate=False, random_state=0, callbacks=[lambda row: tell()], **settings).fit(
-            data.X, data.y
-        )
+        model = estimator(n_estimators=n_rounds, calibrate=False, random_state=0, callbacks=[lambda row: tell()], **settings)
+        return model.fit(data.X, data.y)
 
     return fit
 
