@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
-from manyboost import AdaBoostM2Classifier, RUSBoostClassifier, SAMMEClassifier, SMOTEBoostClassifier
+from manyboost import AdaBoostM2Classifier, RUSBoostClassifier, SAMMEClassifier, SMOTEBoostClassifier, synthetic
 from manyboost.protocol import Task
 from manyboost.synthetic import POOL, made_up_rows, wanted_rows
 from manyboost.trees.sampling import draw_evenly
@@ -68,6 +68,19 @@ def test_categories_and_holes_are_taken_from_one_side() -> None:
     assert set(pool.X[:, 0]) <= set(mixed[:, 0])
     assert 0 < np.isnan(pool.X[:, 1]).mean() < 0.5
     assert not np.isnan(pool.X[:, 2:]).any()
+
+
+@pytest.mark.parametrize("most", [100, 30])
+def test_in_a_large_class_neighbours_are_looked_for_among_some(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic, "MOST_COMPARED", most)
+    rows = np.random.default_rng(0).normal(size=(100, 8))
+    asked = np.arange(0, 100, 2)
+    found = synthetic._nearest(rows, asked, 5, np.random.default_rng(1))
+    drawn = np.arange(100) if most == 100 else np.sort(np.random.default_rng(1).choice(100, most, replace=False))
+    scaled = rows / rows.std(axis=0)
+    for row, its in zip(asked, found, strict=True):
+        others = drawn[drawn != row]
+        assert_array_equal(its, others[np.argsort(((scaled[others] - scaled[row]) ** 2).sum(axis=1))[:5]])
 
 
 def test_a_class_of_one_row_has_no_neighbours() -> None:

@@ -16,6 +16,7 @@ from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.statistics import Statistics
 
 N_NEIGHBOURS = 5
+MOST_COMPARED = 20_000  # rows of a class among which neighbours are looked for
 POOL = 3  # rows made for each that a round shows
 
 
@@ -75,7 +76,8 @@ def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDAr
 
     Each lies at a random place between a row and one of its five nearest neighbours of its class. A category, and a value that is missing
     on either side, is taken from one of the two. Equal rows count as one with their weights together, so that what is made depends on
-    neither copies nor order.
+    neither copies nor order. In a class of more than 20,000 rows the neighbours are the nearest of so many that are drawn: all of them
+    would take time in the square of their number, and such a class is short of nothing.
     """
     dense = X.toarray() if sparse.issparse(X) else np.asarray(X, np.float64)
     rows, parents, copies = [np.empty((0, dense.shape[1]))], [np.empty(0, np.intp)], [np.empty(0)]
@@ -86,10 +88,12 @@ def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDAr
             continue
         own = dense[members[first]]
         rng = np.random.default_rng(seed_of(seed, k))
-        found = NearestNeighbors(n_neighbors=min(N_NEIGHBOURS, len(own) - 1)).fit(_comparable(own)).kneighbors(return_distance=False)
+        n_neighbours = min(N_NEIGHBOURS, len(own) - 1)
         start = rng.integers(0, len(own), n_wanted)
-        end = found[start, rng.integers(0, found.shape[1], n_wanted)]
+        nth = rng.integers(0, n_neighbours, n_wanted)
         share = rng.random(n_wanted)[:, None]
+        asked, place = np.unique(start, return_inverse=True)
+        end = _nearest(own, asked, n_neighbours, rng)[place, nth]
         between = own[start] + share * (own[end] - own[start])
         taken = np.where(share < 0.5, own[start], own[end])
         rows.append(np.where(categorical | np.isnan(between), taken, between))
@@ -97,6 +101,18 @@ def made_up_rows(X: Any, keys: NDArray[np.uint64], task: Task, categorical: NDAr
         copies.append(n_equal[start].astype(np.float64))
     made = np.concatenate(rows)
     return Pool(sparse.csr_array(made) if sparse.issparse(X) else made, np.concatenate(parents), 1 / POOL, np.concatenate(copies))
+
+
+def _nearest(own: Floats, asked: NDArray[np.intp], n_neighbours: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The nearest other rows of each that is asked for, (len(asked), n_neighbours), the nearest first."""
+    comparable, compared = _comparable(own), np.arange(len(own))
+    if len(own) > MOST_COMPARED:
+        compared = np.sort(rng.choice(compared, MOST_COMPARED, replace=False))
+    search = NearestNeighbors(n_neighbors=n_neighbours + 1).fit(comparable[compared])
+    found = compared[search.kneighbors(comparable[asked], return_distance=False)]
+    left_out = found == asked[:, None]
+    left_out[~left_out.any(axis=1), -1] = True  # the row itself was not drawn, or others stand at its place
+    return np.asarray(found[~left_out].reshape(len(asked), n_neighbours))
 
 
 def resampled_rows(sampler: Any, X: Any, task: Task, seed: int) -> Pool:
