@@ -240,6 +240,7 @@ def test_reproduction_sets_cells_beside_the_papers(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_every_contestant_of_every_paper_can_be_made(experiment: Any) -> None:
     data = small()
+    assert not any("," in name for name in [*experiment.sets, *experiment.makers])  # the command line parts them by commas
     for set_name in experiment.sets:
         assert experiment.protocol(set_name) is not None
         for contestant in experiment.contestants(set_name):

@@ -103,6 +103,19 @@ def test_an_algorithm_looks_the_same_in_all_panels(tmp_path: Path, monkeypatch: 
     }
 
 
+def test_the_legend_of_one_panel_is_seen_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["GentleBoost", "AdaBoost.MH", "PIBoost(1)", "AOSO-LogitBoost", "REBEL (similarities)"]
+    results = pd.DataFrame({"algorithm": names}).assign(data_set="d", rounds=2, weak_learners=2, curve="1:0.4 2:0.2")
+    kept: list[Any] = []
+    monkeypatch.setattr("matplotlib.pyplot.close", kept.append)
+    draw_curves(results, tmp_path / "curve.png")
+    (figure,) = kept
+    box, whole = figure.legends[0].get_window_extent(), figure.bbox
+    assert whole.x0 <= box.x0
+    assert box.x1 <= whole.x1
+    assert box.y1 < figure.axes[0].get_window_extent().y0
+
+
 def test_learning_curve_marks_the_rounds_that_were_kept(model: GambleClassifier) -> None:
     display = LearningCurveDisplay.from_estimator(model)
     labels = [line.get_label() for line in display.ax_.lines]

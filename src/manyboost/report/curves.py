@@ -12,6 +12,7 @@ from manyboost.plots.drawing import looks
 from manyboost.plots.staged_error import StagedErrorDisplay
 
 MOST_ACROSS = 4
+NAMES_ACROSS = 2  # in the legend, for each panel
 
 
 def draw_curves(results: pd.DataFrame, path: str | os.PathLike[str], *, unit: str = "weak learners") -> Path | None:
@@ -35,8 +36,10 @@ def draw_curves(results: pd.DataFrame, path: str | os.PathLike[str], *, unit: st
         return None
     across = min(MOST_ACROSS, len(names))
     down = -(-len(names) // across)
-    figure, axes = subplots(down, across, figsize=(4.2 * across, 3.4 * down), layout="constrained", squeeze=False)
     algorithms = list(dict.fromkeys(told["algorithm"]))
+    legend_rows = -(-len(algorithms) // (NAMES_ACROSS * across))
+    size = (4.2 * across, 3.4 * down + 0.25 * legend_rows)
+    figure, axes = subplots(down, across, figsize=size, layout="constrained", squeeze=False)
     styles = dict(zip(algorithms, looks(len(algorithms)), strict=True))  # in all panels the same, whoever is missing in one
     handles: dict[str, Any] = {}
     for ax, name in zip(axes.flat, names, strict=False):
@@ -47,9 +50,8 @@ def draw_curves(results: pd.DataFrame, path: str | os.PathLike[str], *, unit: st
         ax.get_legend().remove()
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
-    figure.legend(
-        [handles[name] for name in algorithms], algorithms, loc="outside lower center", ncols=min(len(algorithms), 8), frameon=False
-    )
+    lines = [handles[name] for name in algorithms]
+    figure.legend(lines, algorithms, loc="outside lower center", ncols=min(len(algorithms), NAMES_ACROSS * across), frameon=False)
     figure.savefig(path, dpi=80)
     close(figure)
     return Path(path)
