@@ -111,7 +111,7 @@ class ABCLogitBoostClassifier(BoostingClassifier):
             return [Problem(statistics, criterion, column=k, width=1) for k, statistics in enumerate(plain)]
         groups = []
         for b in self.candidates(task, state):
-            r, h = (w * (residual - residual[:, [b]])).T, (w * scores.curvature_of_pairs(b)).T
+            r, h = (w * (residual - residual[:, [b]])).T, scores.curvature_of_pairs(np.full(len(w), b), task.weight).T
             group = []
             for k in (k for k in range(task.K) if k != b):
                 statistics = Statistics.of_rows(np.column_stack([r[k], h[k]]))
@@ -133,7 +133,7 @@ class ABCLogitBoostClassifier(BoostingClassifier):
         return Answer(vectors, size, clipped)
 
     def update(self, task: Task, state: Based, gains: Sequence[Gain]) -> Based:
-        F = state.scores.F.copy()
+        F = state.scores.F.copy(order="K")
         for gain in gains:
             for of in {0, gain.vectors.shape[1] - 1}:  # in between there is nothing
                 F[:, gain.problem.column + of] += gain.at_rows(gain.vectors[:, of])

@@ -69,11 +69,11 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     def pose(self, task: Task, state: Scores, rng: np.random.Generator) -> Sequence[Problem]:
         w = task.weight
         order = np.argsort(-np.rint(np.bincount(task.y, w, task.K) / TIE), kind="stable")
-        ordered = Scores(state.F, np.ascontiguousarray(state.p[:, order]))
+        ordered = Scores(state.F, np.take(state.p, order, axis=1))
 
         def curvatures(sums: Floats, leaf: NDArray[np.int32]) -> Statistics:
             r = first_of_largest(*_gradients(sums))
-            return Statistics.of_rows(w[:, None] * ordered.curvature_of_pairs(np.take(r, leaf)))
+            return Statistics.of_rows(ordered.curvature_of_pairs(np.take(r, leaf), w))
 
         shares = Statistics.of_both(w[:, None] * ordered.p, np.argsort(order)[task.y], w, task.K)
         return [Problem(shares, pair_of_classes(self.l2 / task.N), shares, tag=order, then=curvatures)]

@@ -102,7 +102,7 @@ class LogitBoostClassifier(BoostingClassifier):
         return Answer(f, size, clipped) if size > 1e-12 else Refusal("the gradient has vanished in every leaf")
 
     def update(self, task: Task, state: Scores, gains: Sequence[Gain]) -> Scores:
-        F = state.F.copy()  # up to a constant of each row, which softmax does not see
+        F = state.F.copy(order="K")  # up to a constant of each row, which softmax does not see
         for gain in gains:
             k = gain.problem.column
             F[:, k : k + gain.vectors.shape[1]] += (task.K - 1) / task.K * gain.at_rows(gain.vectors)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.maths.codes import one_hot
+from manyboost.compiled import compiled
 from manyboost.maths.links import log_loss, softmax
 
 Floats = NDArray[np.float64]
@@ -17,7 +17,7 @@ LEAST_CURVATURE = 1e-16  # of a row: where a probability is 0 or 1 to the last b
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of the rows, and the probabilities that their softmax gives."""
+    """Scores of the rows, and the probabilities that their softmax gives; the rows of a class stand side by side in memory."""
 
     F: Floats  # (n, K)
     p: Floats
@@ -28,7 +28,7 @@ class Scores:
 
     @classmethod
     def zero(cls, n: int, K: int) -> Scores:
-        return cls.of(np.zeros((n, K)))
+        return cls.of(np.zeros((K, n)).T)
 
     def cross_entropy(self, y: NDArray[np.integer], weight: Floats) -> float:
         """The weighted mean of -ln p_y."""
@@ -36,20 +36,31 @@ class Scores:
 
     def residual(self, y: NDArray[np.integer]) -> Floats:
         """y*_k - p_k: minus the gradient of -ln p_y, (n, K)."""
-        return one_hot(y, self.p.shape[1]) - self.p
+        residual = -self.p
+        residual[np.arange(len(y)), y] += 1
+        return residual
 
     def curvature(self) -> Floats:
         """p_k (1 - p_k): the diagonal of its Hessian, (n, K)."""
-        return np.maximum(self.p * (1 - self.p), LEAST_CURVATURE)
-
-    def curvature_of_pairs(self, first: NDArray[np.integer] | int) -> Floats:
-        """Its second derivative along e_r - e_k for the class r of each row (or of all) and every k: p_r + p_k - (p_r - p_k)^2, (n, K)."""
-        p_first: Floats = self.p[np.arange(len(self.p)), first][:, None]
-        squared = p_first - self.p
-        squared *= squared  # in place: on large tables, new arrays take longer than what is computed
-        curvature = p_first + self.p
-        curvature -= squared
+        curvature = 1 - self.p
+        curvature *= self.p
         return np.maximum(curvature, LEAST_CURVATURE, out=curvature)
+
+    def curvature_of_pairs(self, first: NDArray[np.integer], weight: Floats) -> Floats:
+        """Weighted: its second derivative along e_r - e_k for the class r of each row and every k, p_r + p_k - (p_r - p_k)^2, (n, K)."""
+        out = np.empty_like(self.p)
+        _curvature_of_pairs(self.p, first, weight, out)
+        return out
+
+
+@compiled
+def _curvature_of_pairs(p, first, weight, out):
+    """One pass over the rows: on large tables, a new array takes longer than what is computed."""
+    for i in range(p.shape[0]):
+        of_first = p[i, first[i]]
+        for k in range(p.shape[1]):
+            difference = of_first - p[i, k]
+            out[i, k] = weight[i] * max(of_first + p[i, k] - difference * difference, LEAST_CURVATURE)
 
 
 def newton_values(gradient: Floats, curvature: Floats, most: float) -> tuple[Floats, bool]:

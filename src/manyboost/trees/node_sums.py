@@ -70,10 +70,16 @@ def sum_rows(grid, rows, start, end, sums):
 
 
 @compiled_part
-def _curvature_of_pair(q, other, w):
-    """``w (p (1-p) + p' (1-p') + 2 p p')`` of a row for q = w p and other = w p', as a whole number."""
+def _inverse(w):
+    """1 / w of a row: one division serves all classes."""
+    return 1.0 / np.float64(w) if w > 0 else 0.0
+
+
+@compiled_part
+def _curvature_of_pair(q, other, inverse):
+    """``w (p (1-p) + p' (1-p') + 2 p p')`` of a row for q = w p, other = w p' and 1 / w, as a whole number."""
     d = np.float64(q - other)
-    return np.int64(np.rint(np.float64(q) + np.float64(other) - d * d / np.float64(w))) if w > 0 else np.int64(0)
+    return np.int64(np.rint(np.float64(q) + np.float64(other) - d * d * inverse))
 
 
 @compiled_part
@@ -113,8 +119,9 @@ def look_through_best_pair(of_rows, dense, rows, start, end, tie):
         up += 1
     for r in range(start, end):
         i = rows[r]
+        q, inverse = shares[i, up], _inverse(weights[i])
         for k in range(K):
-            h[k] += _curvature_of_pair(shares[i, up], shares[i, k], weights[i])
+            h[k] += _curvature_of_pair(q, shares[i, k], inverse)
     gains = np.empty(K)
     for k in range(K):
         d = np.float64(g[up] - g[k])
@@ -131,4 +138,4 @@ def look_through_best_pair(of_rows, dense, rows, start, end, tie):
         q, other = shares[i, up], shares[i, down]
         own = np.int64(classes[i] == up) - np.int64(classes[i] == down)
         dense[i, 0] = own * weights[i] - q + other
-        dense[i, 1] = _curvature_of_pair(q, other, weights[i])
+        dense[i, 1] = _curvature_of_pair(q, other, _inverse(weights[i]))

@@ -184,7 +184,7 @@ def split_next(table, grid, rule, limits, growth):
         node = _take_open(limits.best_first, nodes, growth.open, now)
         # rows need not be moved where both sides are leaves for sure: close_tree counts them
         is_last = nodes[node].depth + 1 >= limits.max_depth or now[N_LEAVES] + 1 >= limits.max_leaves
-        if is_last and table.layout == FEATURE_MAJOR and not has_pairs(grid.shares):
+        if is_last and table.layout == FEATURE_MAJOR:
             middle = np.int64(NOT_COUNTED)
         else:
             middle = np.int64(partition(table, nodes[node], growth.rows, growth.buffer))
@@ -198,7 +198,7 @@ def split_next(table, grid, rule, limits, growth):
         left, right = nodes[node].left, nodes[node].right
         now[N_LEAVES] += 1
         small, large = (left, right) if middle - nodes[node].start <= nodes[node].end - middle else (right, left)
-        if has_pairs(grid.shares):  # each child has a pair of its own, so its sums are no part of its parent's
+        if has_pairs(grid.shares) and not is_last:  # each child has a pair of its own, so its sums are no part of its parent's
             for child in (left, right):
                 look_through_best_pair(grid.shares, grid.dense, growth.rows, nodes[child].start, nodes[child].end, limits.tie)
                 sum_rows(grid, growth.rows, nodes[child].start, nodes[child].end, sums[child])

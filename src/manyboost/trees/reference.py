@@ -316,7 +316,7 @@ def curvature_of_pair(q: int, other: int, w: int) -> int:
     if w <= 0:
         return 0
     d = float(q - other)
-    return round(float(q) + float(other) - d * d / float(w))
+    return round(float(q) + float(other) - d * d * (1.0 / float(w)))
 
 
 def look_through_best_pair(problem: Problem, rows: Sequence[int]) -> None:
@@ -538,8 +538,8 @@ def grow_nodes(problem: Problem, rows: list[int], find: Any) -> list[Node]:
         if limits.best_first:
             node = min(opened, key=lambda other: (-other.gain, other.number))
         opened.remove(node)
-        left, right = add_children(problem, nodes, node)
         n_leaves += 1
+        left, right = add_children(problem, nodes, node, are_leaves=node.depth + 1 >= limits.max_depth or n_leaves >= limits.max_leaves)
         if problem.rule.code == SHARED_SIGN:
             give_signs(problem, node, left, right)
         look_at(right)
@@ -559,15 +559,16 @@ def may_split(problem: Problem, node: Node) -> bool:
     return True
 
 
-def add_children(problem: Problem, nodes: list[Node], node: Node) -> tuple[Node, Node]:
-    """Part the rows of a node, in their order."""
+def add_children(problem: Problem, nodes: list[Node], node: Node, *, are_leaves: bool) -> tuple[Node, Node]:
+    """Part the rows of a node, in their order; children that are leaves for sure are looked at through its pair of classes."""
     assert node.split is not None
     f = node.split.feature
     n_bins = int(problem.table.features[f]["n_bins"])
     start = node.start
     for side in (True, False):
         rows = [i for i in node.rows if node.split.goes_left(problem.bins[i][f], n_bins) == side]
-        look_through_best_pair(problem, rows)
+        if not are_leaves:
+            look_through_best_pair(problem, rows)
         child = Node(len(nodes), start, rows, node.depth + 1, total((problem.amounts[i] for i in rows), problem.size))
         start += len(rows)
         nodes.append(child)
