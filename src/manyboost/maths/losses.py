@@ -54,7 +54,7 @@ class Scores:
 
 
 @compiled
-def _curvature_of_pairs(p, first, weight, out):
+def _curvature_of_pairs(p: Floats, first: NDArray[np.integer], weight: Floats, out: Floats) -> None:
     """One pass over the rows: on large tables, a new array takes longer than what is computed."""
     for i in range(p.shape[0]):
         of_first = p[i, first[i]]
