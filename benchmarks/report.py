@@ -28,6 +28,7 @@ TITLES = {
         "first rounds: trees of depth 4 err on most of letter, which AdaBoost.M1 does not allow. On covertype SMOTEBoost looked for "
         "neighbours within classes of 200,000 rows for more than seven minutes and was ended; StructBoost was not run.",
     ),
+    "c45": ("C45Tree against scikit-learn's DecisionTreeClassifier", "CPU seconds of a fit, pruning included. Asked: at most 3."),
     "histogram": ("The histogram kernel against a bare loop", "500,000 x 54, ns per row and feature. Asked: at most 1.3."),
     "threads": ("Two threads against one", "Wall time of one more round. Asked: 1.6 times. The first line: what the machine gives numpy."),
     "predict": ("Prediction against LightGBM", "As many trees of the same depth, one thread. Asked: at most 1."),

@@ -1,6 +1,6 @@
 """Speed as a ratio against a peer in the same run.
 
-    python benchmarks/speed.py --data DIR [--only samme,piboost,rounds,histogram,threads,predict,growth] [--repeats 3]
+    python benchmarks/speed.py --data DIR [--only samme,piboost,rounds,c45,histogram,threads,predict,growth] [--repeats 3]
 
 The time of a round is its CPU time within a fit. Where a peer does not tell of its rounds, it is "marginal", the difference between a
 long and a short fit: either way, reading and binning the table do not count.
@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.algorithms import ALGORITHMS
+from manyboost.learners import C45Tree
 from manyboost.trees.binning import FEATURE_MAJOR, apply_bins, find_cuts
 from manyboost.trees.growing import to_grid
 from manyboost.trees.histogram import fill
@@ -142,6 +143,23 @@ def piboost(folder: Path | None, repeats: int) -> Figures:
             times = round_times(contenders, repeats)
             mine, theirs = times["ours"] / K, times["LightGBM"] / K
             out[f"{data.title}, depth {depth}"] = {"ours_ms": 1e3 * mine, "lightgbm_ms": 1e3 * theirs, "ratio": mine / theirs}
+    return out
+
+
+def c45(folder: Path | None, repeats: int) -> Figures:
+    """A pruned C4.5 tree against scikit-learn's tree by entropy, leaves of two rows at least, one thread."""
+    out: Figures = {}
+    for name in ("segment", "satimage", "pendigits", "letter", "covertype"):
+        data = load(name, folder)
+        C45Tree().fit(data.X[:500], data.y[:500])  # kernels are compiled
+        times = least_times(
+            {
+                "ours": lambda data=data: C45Tree().fit(data.X, data.y),
+                "peer": lambda data=data: DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2).fit(data.X, data.y),
+            },
+            repeats,
+        )
+        out[data.title] = {"ours_s": times["ours"], "peer_s": times["peer"], "ratio": times["ours"] / times["peer"]}
     return out
 
 
@@ -266,7 +284,8 @@ def growth(folder: Path | None, repeats: int) -> Figures:
 
 
 PARTS = {
-    "samme": samme, "piboost": piboost, "rounds": rounds, "histogram": histogram, "threads": threads, "predict": predict, "growth": growth
+    "samme": samme, "piboost": piboost, "rounds": rounds, "c45": c45, "histogram": histogram, "threads": threads, "predict": predict,
+    "growth": growth,
 }  # fmt: skip
 
 
