@@ -110,7 +110,9 @@ def test_curvatures_are_those_of_the_softmax_hessian() -> None:
     for k in range(K):
         d = np.eye(K)[r] - np.eye(K)[k]
         expected = np.einsum("nk,nkl,nl->n", d, H, d)
-        assert_allclose(np.where(r == k, 0, scores.curvature_of_pairs(r, np.ones(5))[:, k]), expected, atol=1e-12)
+        assert_allclose(np.where(r == k, 0, scores.curvature_of_pairs(r, np.full(5, 2.0))[:, k]), 2 * expected, atol=1e-12)
+        one_by_one = [0 if j == k else scores.curvature_of_pair(int(j), k)[i] for i, j in enumerate(r)]
+        assert_allclose(one_by_one, expected, atol=1e-12)
     eps = 1e-5
     for k in range(K):
         steps = [Scores.of(F + e * np.eye(K)[k]).cross_entropy(np.arange(5) % K, np.full(5, 0.2)) for e in (-eps, eps)]

@@ -103,18 +103,18 @@ class ABCLogitBoostClassifier(BoostingClassifier):
         return [int(b) for b in worst_first[: 1 if task.K == 2 else self.search]]  # of two classes either is the other's base
 
     def pose(self, task: Task, state: Based, rng: np.random.Generator) -> Problems:
-        w, scores, criterion = task.weight[:, None], state.scores, newton(1, self.l2 / task.N)
+        w, scores, criterion = task.weight, state.scores, newton(1, self.l2 / task.N)
         residual = scores.residual(task.y)
         if state.round < self.warm_up:
-            r, h = (w * residual).T, (w * scores.curvature()).T
+            r, h = (w[:, None] * residual).T, (w[:, None] * scores.curvature()).T
             plain = [Statistics.of_rows(np.column_stack([r[k], h[k]])) for k in range(task.K)]
             return [Problem(statistics, criterion, column=k, width=1) for k, statistics in enumerate(plain)]
         groups = []
         for b in self.candidates(task, state):
-            r, h = (w * (residual - residual[:, [b]])).T, scores.curvature_of_pairs(np.full(len(w), b), task.weight).T
             group = []
             for k in (k for k in range(task.K) if k != b):
-                statistics = Statistics.of_rows(np.column_stack([r[k], h[k]]))
+                r, h = residual[:, k] - residual[:, b], scores.curvature_of_pair(b, k)
+                statistics = Statistics.of_rows(np.column_stack([w * r, w * h]))
                 group.append(Problem(statistics, criterion, column=min(k, b), width=abs(k - b) + 1, tag=b))
             groups.append(group)
         return groups

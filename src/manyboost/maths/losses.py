@@ -46,8 +46,13 @@ class Scores:
         curvature *= self.p
         return np.maximum(curvature, LEAST_CURVATURE, out=curvature)
 
+    def curvature_of_pair(self, first: int, second: int) -> Floats:
+        """Its second derivative along e_r - e_k for two classes: p_r + p_k - (p_r - p_k)^2, (n,)."""
+        p, q = self.p[:, first], self.p[:, second]
+        return np.maximum(p + q - (p - q) ** 2, LEAST_CURVATURE)
+
     def curvature_of_pairs(self, first: NDArray[np.integer], weight: Floats) -> Floats:
-        """Weighted: its second derivative along e_r - e_k for the class r of each row and every k, p_r + p_k - (p_r - p_k)^2, (n, K)."""
+        """The same, weighted, for a class of each row and every other, (n, K)."""
         out = np.empty_like(self.p)
         _curvature_of_pairs(self.p, first, weight, out)
         return out
