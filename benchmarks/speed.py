@@ -302,7 +302,7 @@ def main() -> None:
         _save({**_known(), part: found})
         print(f"\n{PARTS[part].__doc__}")
         for name, figures in found.items():
-            print(f"  {name}: " + ", ".join(f"{key} {value:.3g}" for key, value in figures.items()), flush=True)
+            print(f"  {name}: " + ", ".join(f"{key} {value:.3g}" for key, value in figures.items() if value is not None), flush=True)
 
 
 if __name__ == "__main__":

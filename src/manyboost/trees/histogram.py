@@ -116,7 +116,7 @@ def fill_column(column, grid, rows, start, end, size, at, hist):
 
 
 @compiled_part
-def _fill_dense_four(table, first, last, grid, rows, start, end, size, hist):
+def _fill_any_four(table, first, last, grid, rows, start, end, size, hist):
     """All statistics of the rows into up to four columns at once: they are read once for all, and the updates do not wait for each other.
 
     Columns that are not asked for are filled like the last, and forgotten.
@@ -137,6 +137,12 @@ def _fill_dense_four(table, first, last, grid, rows, start, end, size, hist):
             h1[b1 + s] += amount
             h2[b2 + s] += amount
             h3[b3 + s] += amount
+        if grid.label.size:
+            own, amount = n_dense + np.uint64(grid.label[i]), grid.weight[i]
+            hist[b0 + own] += amount
+            h1[b1 + own] += amount
+            h2[b2 + own] += amount
+            h3[b3 + own] += amount
         if grid.counted:
             hist[b0 + end_of_bin] += 1
             h1[b1 + end_of_bin] += 1
@@ -189,8 +195,8 @@ def fill(table, grid, rows, start, end, whole, labels, weights, first, last, nod
         fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
     elif of_labels and last - first == 4:
         _fill_labels_four(table, first, rows, start, end, whole, labels, weights, size, hist)
-    elif grid.n_labels == 0 and last - first > 1:
-        _fill_dense_four(table, first, last, grid, rows, start, end, size, hist)
+    elif last - first > 1:
+        _fill_any_four(table, first, last, grid, rows, start, end, size, hist)
     else:
         for f in range(first, last):
             at = np.uint64((table.columns[f].offset - origin) * grid.size)
