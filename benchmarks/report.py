@@ -25,8 +25,7 @@ TITLES = {
     "rounds": (
         "A round of every algorithm against one of LightGBM",
         "CPU of a round (the median of a fit), depth 4, one thread, both in turns; LightGBM grows K trees. Nothing where one ends in its "
-        "first rounds: trees of depth 4 err on most of letter, which AdaBoost.M1 does not allow. On covertype SMOTEBoost looked for "
-        "neighbours within classes of 200,000 rows for more than seven minutes and was ended; StructBoost was not run.",
+        "first rounds: trees of depth 4 err on most of letter, which AdaBoost.M1 does not allow.",
     ),
     "c45": ("C45Tree against scikit-learn's DecisionTreeClassifier", "CPU seconds of a fit, pruning included. Asked: at most 3."),
     "histogram": ("The histogram kernel against a bare loop", "500,000 x 54, ns per row and feature. Asked: at most 1.3."),
