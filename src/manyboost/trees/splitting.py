@@ -9,6 +9,7 @@ import numpy as np
 
 from manyboost.compiled import compiled_part
 from manyboost.trees.criteria import (
+    EXPONENTIAL,
     GINI,
     SHARED_SIGN,
     gini,
@@ -154,6 +155,52 @@ def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best
 
 
 @compiled_part
+def _scan_for_and_against(K, limits, hist, sums, before, weight, f, best, best_left, sides, order, n_used):
+    """:func:`scan` by Schapire and Singer's Z without missing values: totals of K classes and, behind them, what speaks for each.
+
+    Roots do not wait for each other, and whatever else a cut must fulfil is looked at where it may be better than the best so far.
+    """
+    size = 2 * K
+    left, right = sides[0], sides[1]
+    roots = np.empty((2, K))
+    of_left, of_right = roots[0], roots[1]
+    for s in range(size):
+        left[s] = 0
+        right[s] = sums[s]
+    most = _most_loss(before, weight, limits, best)
+    for u in range(n_used - 1):
+        of_bin = hist[order[u] * size : (order[u] + 1) * size]
+        for s in range(size):
+            left[s] += of_bin[s]
+            right[s] -= of_bin[s]
+        for k in range(K):
+            of_left[k] = np.sqrt(max(np.float64(left[K + k]) * np.float64(left[k] - left[K + k]), 0.0))
+            of_right[k] = np.sqrt(max(np.float64(right[K + k]) * np.float64(right[k] - right[K + k]), 0.0))
+        loss_left, loss_right = 0.0, 0.0
+        for k in range(K):
+            loss_left += of_left[k]
+            loss_right += of_right[k]
+        after = 2.0 * loss_left + 2.0 * loss_right
+        if after > most:
+            continue
+        left_weight, right_weight = 0.0, 0.0
+        for k in range(K):
+            left_weight += np.float64(left[k])
+            right_weight += np.float64(right[k])
+        if min(left_weight, right_weight) <= 0 or min(left_weight, right_weight) < limits.min_weight:
+            continue
+        gain = np.floor((before - after) / (weight * limits.tie) + 0.5) * limits.tie
+        if gain > best.gain:
+            best.gain = gain
+            best.missing_left = left_weight >= right_weight
+            best.feature = f
+            best.bin = (order[u] + order[u + 1] - 1) >> 1
+            for s in range(size):
+                best_left[s] = left[s]
+            most = _most_loss(before, weight, limits, best)
+
+
+@compiled_part
 def sort_by_position(order, position):
     """Sort both by position. Insertion: stable, so equal categories keep their order."""
     for u in range(1, position.size):
@@ -267,6 +314,9 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
             _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best_left, sides)
         return
     n_used = used_bins(hist, n_bins, size, order)
+    if rule.code == EXPONENTIAL and not any_missing and not feature.categorical and not grid.counted:
+        _scan_for_and_against(rule.n_outputs, limits, hist, sums, before, weight, f, best, best_left, sides, order, n_used)
+        return
     if positions is not None and feature.categorical and n_used > 1:  # None where the table is plain
         order_categories(grid, rule, hist, order, n_used, positions)
     for missing_left in range(2 if any_missing else 1):
