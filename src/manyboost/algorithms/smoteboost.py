@@ -1,7 +1,8 @@
 """SMOTEBoost: Chawla, Lazarevic, Hall and Bowyer (2003); each tree also sees new rows of the smaller classes.
 
     paper                                     here
-    N synthetic examples of each minority     sampling="smote": until every class is as heavy as the heaviest; k = 5 neighbours
+    N synthetic examples of each minority     sampling="smote": until every class is as heavy as the heaviest
+    k nearest neighbours                      k = 5; of a class of more than 20,000 rows, among so many that are drawn
     D of the synthetic examples               that of the row they were made from (the paper does not say)
     pseudo-loss, beta, D                      those of AdaBoost.M2 on the rows themselves; the paper's pseudo-loss lacks the factor 1/2
     AdaBoost.M2                               booster="m2", or booster="samme"
