@@ -290,6 +290,8 @@ REBEL = Experiment(
     notes=(
         f"{ROUNDS_OF_REBEL} rounds of stumps; for 1-vs-All so many for each class, for CW-Boost a stump for each class in each round.",
         "REBEL (trees): trees of depth 3 whose leaves share one vector.",
+        "REBEL (similarities): until the loss is below 1/N, at most 10,000 rounds; the others end at 200, so they have fewer weak learners "
+        "on most sets. The picture shows errors at equal numbers.",
         "StructBoost is left out for its time.",
         "The paper has a bar chart and no numbers, so there are none to set beside ours.",
     ),
