@@ -11,6 +11,7 @@ from tree_cases import CRITERIA, assert_same_tree, make, sparse_copy
 
 from manyboost.trees import reference
 from manyboost.trees.binning import MAX_SHARED_BINS, ROW_MAJOR, apply_bins, find_cuts
+from manyboost.trees.code_sums import CODES_TO_PACK, sum_codes
 from manyboost.trees.criteria import (
     ENTROPY,
     EXPONENTIAL,
@@ -31,7 +32,6 @@ from manyboost.trees.growing import GrowthLimits, to_grid
 from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.node_sums import sum_rows
 from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
-from manyboost.trees.random_thresholds import CODES_TO_PACK, sum_codes
 from manyboost.trees.splitting import order_categories
 from manyboost.trees.statistics import Statistics
 

@@ -17,7 +17,10 @@ LEAST_CURVATURE = 1e-16  # of a row: where a probability is 0 or 1 to the last b
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of the rows, and the probabilities that their softmax gives; the rows of a class stand side by side in memory."""
+    """Scores of the rows, and the probabilities that their softmax gives.
+
+    From :meth:`zero` on, the rows of a class stand side by side in memory, as trees of one class read them.
+    """
 
     F: Floats  # (n, K)
     p: Floats

@@ -198,7 +198,8 @@ def split_next(table, grid, rule, limits, growth):
         left, right = nodes[node].left, nodes[node].right
         now[N_LEAVES] += 1
         small, large = (left, right) if middle - nodes[node].start <= nodes[node].end - middle else (right, left)
-        if has_pairs(grid.shares) and not is_last:  # each child has a pair of its own, so its sums are no part of its parent's
+        # each child has a pair of its own, so its sums are no part of its parent's; a leaf keeps the parent's, which nobody reads
+        if has_pairs(grid.shares) and not is_last:
             for child in (left, right):
                 look_through_best_pair(grid.shares, grid.dense, growth.rows, nodes[child].start, nodes[child].end, limits.tie)
                 sum_rows(grid, growth.rows, nodes[child].start, nodes[child].end, sums[child])

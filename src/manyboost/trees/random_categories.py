@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled_part
 from manyboost.trees.binning import SPARSE, Table
+from manyboost.trees.code_sums import sum_codes
 from manyboost.trees.nodes import LARGE_OPEN, PARENT_SLOT, SMALL, SMALL_OPEN, SMALL_SLOT
 from manyboost.trees.random_numbers import uniform
-from manyboost.trees.random_thresholds import BELOW, MISSING, sum_codes
+from manyboost.trees.random_thresholds import BELOW, MISSING
 from manyboost.trees.splitting import order_categories, sort_by_position, used_bins
 
 

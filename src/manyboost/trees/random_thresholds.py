@@ -9,12 +9,12 @@ import numpy as np
 
 from manyboost.compiled import compiled_part
 from manyboost.trees.binning import SPARSE
+from manyboost.trees.code_sums import ranges_of_features, sums_of_features
 from manyboost.trees.exact_sums import COARSE_BLOCK
 from manyboost.trees.random_numbers import uniform
 
 LOW, HIGH, THRESHOLD, MISSING_BIN, COLUMN_THRESHOLD = range(5)  # the first three of features, the others of columns
 BELOW, MISSING = range(2)
-CODES_TO_PACK = 24  # of a column, on average; with more of them, taking the sums of each block apart costs more than it saves
 
 
 @compiled_part
@@ -67,64 +67,7 @@ def find_ranges(table, rows, start, end, ranges, codes):
     width = table.bins.shape[1]
     _least_and_greatest(table.bins, rows, start, end, low[:width], high[:width], ranges[MISSING_BIN])
     if n_columns < table.features.size - 1:
-        _ranges_of_features(table, rows, start, end, low, high, codes)
-
-
-@compiled_part
-def _shared_columns(table):
-    """The columns that several features share, and which of them each column is."""
-    n_columns = table.columns.size - 1
-    shared = np.empty(n_columns, np.uint64)
-    number = np.empty(n_columns, np.int64)
-    n = 0
-    for c in range(n_columns):
-        number[c] = n
-        if table.features[table.columns[c].first].start >= 0:
-            shared[n] = c
-            n += 1
-    return shared[:n], number
-
-
-@compiled_part
-def _find_codes(bins, rows, start, end, columns, found):
-    """Which codes the rows have in some of the columns."""
-    for r in range(start, end):
-        values = bins[np.uint64(rows[r])]
-        for c in range(columns.size):
-            found[np.uint64(c), values[columns[c]]] = 1
-
-
-@compiled_part
-def _ranges_of_features(table, rows, start, end, low, high, codes):
-    """From ranges of columns to ranges of features; backwards, because no feature stands before its column."""
-    if codes is None:  # a plain table: no columns are shared
-        return
-    shared, number = _shared_columns(table)
-    found = np.zeros((shared.size, 256), np.uint8)
-    _find_codes(table.bins, rows, start, end, shared, found)
-    n_found = np.zeros(shared.size, np.int64)
-    for c in range(shared.size):
-        for code in range(256):
-            n_found[c] += found[c, code]
-    for f in range(table.features.size - 2, -1, -1):
-        feature = table.features[f]
-        if feature.start < 0:
-            low[f] = low[feature.column]
-            high[f] = high[feature.column]
-            continue
-        low[f] = 255
-        high[f] = 0
-        c = number[feature.column]
-        n_other = n_found[c]  # codes with which the feature is in its zero_bin
-        for other in range(feature.n_bins - 1):
-            if found[c, feature.start + other]:
-                b = np.uint8(other + np.int64(other >= feature.zero_bin))
-                low[f] = min(low[f], b)
-                high[f] = max(high[f], b)
-                n_other -= 1
-        if n_other > 0:
-            low[f] = min(low[f], np.uint8(feature.zero_bin))
-            high[f] = max(high[f], np.uint8(feature.zero_bin))
+        ranges_of_features(table, rows, start, end, low, high, codes)
 
 
 @compiled_part
@@ -192,7 +135,7 @@ def _four_below(bins, rows, start, end, dense, first, threshold, block, n_done):
 
 @compiled_part
 def _all_below(bins, rows, start, end, dense, label, weight, counted, threshold, mask, block, below):
-    """The same of any statistics: the first ones four at a time, which costs a third of one by one."""
+    """The same of any statistics: dense ones four at a time, in half to three quarters of the time of one by one."""
     n_dense, n_sums, width = dense.shape[1], below.shape[0], threshold.size
     n_by_four = n_dense if n_dense >= 4 else 0
     one_by_one = n_by_four < n_dense or label.size > 0 or counted
@@ -294,102 +237,6 @@ def _sum_missing_pairs(bins, dense, rows, start, end, features, columns, missing
 
 
 @compiled_part
-def _sum_all_by_code(bins, grid, rows, start, end, columns, places, hist):
-    """:func:`sum_codes` of any statistics."""
-    size, n_dense = np.uint64(grid.size), np.uint64(grid.n_dense)
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        values = bins[i]
-        for c in range(columns.size):
-            at = places[c] + size * np.uint64(values[columns[c]])
-            for s in range(n_dense):  # by places: a slice for each row would take as long as its sums
-                hist[at + s] += grid.dense[i, s]
-            if grid.label.size:
-                hist[at + n_dense + np.uint64(grid.label[i])] += grid.weight[i]
-            if grid.counted:
-                hist[at + size - np.uint64(1)] += 1
-
-
-@compiled_part
-def _sum_pair_by_code(bins, rows, start, end, dense, columns, places, hist):
-    """:func:`sum_codes` of two statistics, which is much the faster for knowing it."""
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        values = bins[i]
-        first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
-        for c in range(columns.size):
-            at = places[c] + np.uint64(2) * np.uint64(values[columns[c]])
-            hist[at] += first
-            hist[at + np.uint64(1)] += second
-
-
-@compiled_part
-def _sum_packed_pair_by_code(bins, rows, start, end, dense, columns, places, hist):
-    """The same with both in one word, in which the sums of a block of rows do not meet: half the additions."""
-    packed = np.zeros(hist.size >> 1, np.int64)
-    first_of = places >> np.uint64(1)
-    for begin in range(start, end, COARSE_BLOCK):
-        for r in range(begin, min(begin + COARSE_BLOCK, end)):
-            i = np.uint64(rows[r])
-            values = bins[i]
-            pair = (np.int64(dense[i, 0]) << 32) + np.int64(dense[i, 1])
-            for c in range(columns.size):
-                packed[first_of[c] + np.uint64(values[columns[c]])] += pair
-        for s in range(packed.size):
-            second = np.int64(np.int32(packed[s]))
-            hist[2 * s] += (packed[s] - second) >> 32
-            hist[2 * s + 1] += second
-            packed[s] = 0
-
-
-@compiled_part
-def sum_codes(table, grid, rows, start, end, columns, places, hist):
-    """Sums over the rows of each code of some of the columns, those of each from its place on: a row is read once for all."""
-    if grid.size != 2 or grid.n_dense != 2:
-        _sum_all_by_code(table.bins, grid, rows, start, end, columns, places, hist)
-    elif hist.size <= 2 * CODES_TO_PACK * columns.size:
-        _sum_packed_pair_by_code(table.bins, rows, start, end, grid.dense, columns, places, hist)
-    else:
-        _sum_pair_by_code(table.bins, rows, start, end, grid.dense, columns, places, hist)
-
-
-@compiled_part
-def _sums_of_features(table, grid, rows, start, end, threshold, below, codes):
-    """From sums of columns to sums of features, as :func:`_ranges_of_features`."""
-    if codes is None:
-        return
-    size = grid.size
-    shared, number = _shared_columns(table)
-    places = np.empty(shared.size + 1, np.uint64)
-    places[0] = 0
-    for c in range(shared.size):
-        n_codes = table.columns[shared[c] + 1].offset - table.columns[shared[c]].offset
-        places[c + 1] = places[c] + np.uint64(n_codes * size)
-    for s in range(places[shared.size]):
-        codes[s] = 0
-    sum_codes(table, grid, rows, start, end, shared, places, codes[: places[shared.size]])
-    total = np.zeros(size, np.int64)
-    for at in range(0, places[1], size):  # any column has all rows
-        for s in range(size):
-            total[s] += codes[at + s]
-    for f in range(table.features.size - 2, -1, -1):
-        feature = table.features[f]
-        if feature.start < 0:
-            for s in range(size):
-                below[s, f] = below[s, feature.column]
-            continue
-        at = places[number[feature.column]] + np.uint64(feature.start * size)
-        with_zero = feature.zero_bin <= threshold[f]
-        for s in range(size):
-            amount = total[s] if with_zero else np.int64(0)
-            for other in range(feature.n_bins - 1):  # with the zero_bin, all but those above the threshold
-                is_below = other + np.int64(other >= feature.zero_bin) <= threshold[f]
-                if is_below != with_zero:
-                    amount += codes[at + np.uint64(other * size + s)] * (-1 if with_zero else 1)
-            below[s, f] = amount
-
-
-@compiled_part
 def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
     """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing."""
     below, missing = sums[BELOW], sums[MISSING]
@@ -409,7 +256,7 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
         statistics = grid.dense, grid.label, grid.weight, grid.counted
         _all_below(table.bins, rows, start, end, *statistics, threshold, block[grid.size, :width], block, below)
     if table.columns.size < table.features.size:
-        _sums_of_features(table, grid, rows, start, end, ranges[THRESHOLD], below, codes)
+        sums_of_features(table, grid, rows, start, end, ranges[THRESHOLD], below, codes)
     if codes is None:  # a plain table: nothing is missing
         return
     features = np.empty(table.features.size - 1, np.uint64)
