@@ -25,7 +25,7 @@ from manyboost import (
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import _in_groups, _problems_of
 from manyboost.maths.codes import simplex, symmetric
-from manyboost.maths.losses import Scores, first_of_largest, newton_values
+from manyboost.maths.losses import Scores, curvatures_of_shares, first_of_largest, newton_values
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Gain, Leaves, Problem, Task
 from manyboost.trees.criteria import GINI_CRITERION
@@ -110,8 +110,8 @@ def test_curvatures_are_those_of_the_softmax_hessian() -> None:
     for k in range(K):
         d = np.eye(K)[r] - np.eye(K)[k]
         expected = np.einsum("nk,nkl,nl->n", d, H, d)
-        assert_allclose(np.where(r == k, 0, scores.curvature_of_pairs(r, np.full(5, 2.0))[:, k]), 2 * expected, atol=1e-12)
-        one_by_one = [0 if j == k else scores.curvature_of_pair(int(j), k)[i] for i, j in enumerate(r)]
+        assert_allclose(np.where(r == k, 0, curvatures_of_shares(2 * scores.p, r, np.full(5, 2.0))[:, k]), 2 * expected, atol=1e-12)
+        one_by_one = [0 if j == k else scores.along_pair(r, np.ones(5), int(j), k)[i, 1] for i, j in enumerate(r)]
         assert_allclose(one_by_one, expected, atol=1e-12)
     eps = 1e-5
     for k in range(K):

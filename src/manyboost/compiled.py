@@ -23,7 +23,7 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 def _digest_of_sources(*patterns: str) -> str:
     here = Path(__file__).parent
     sources = (path.read_bytes() for pattern in ("compiled.py", *patterns) for path in sorted(here.glob(pattern)))
-    return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text)).hexdigest()
+    return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text or b"@intrinsic" in text)).hexdigest()
 
 
 _OF_TREES = ("rows.py", "trees/*.py")

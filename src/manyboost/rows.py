@@ -278,6 +278,15 @@ class Decisions:
         return float(sum(self._wrong.tolist()))
 
 
+def with_leaf_vectors(values: Floats, vectors: Floats, leaf: NDArray[np.int32]) -> Floats:
+    """``values + vectors[leaf]``: (n, K)."""
+    if vectors.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
+        raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit {values.shape[1]} classes.")
+    columns = values.T.copy()
+    _add_leaf_vectors(columns, vectors, leaf, 0, 0, len(values))
+    return columns.T
+
+
 def scaled_at_classes(
     values: Floats, factors: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32], out: Floats | None = None
 ) -> Floats:

@@ -3,8 +3,8 @@
     paper                                     here
     p = softmax(F), sum_k F_k = 0             state.scores, (n, K)
     b, the base class                         tag of a problem; the groups that are posed are the candidates
-    r_k = (y*_k - p_k) - (y*_b - p_b)         r, of the tree for k != b
-    h = p_k(1-p_k) + p_b(1-p_b) + 2 p_k p_b   h = p_k + p_b - (p_k - p_b)^2
+    r_k = (y*_k - p_k) - (y*_b - p_b)         first column of ``along_pair``, of the tree for k != b
+    h = p_k(1-p_k) + p_b(1-p_b) + 2 p_k p_b   its second: p_k + p_b - (p_k - p_b)^2
     leaf sum r / sum h, splits (sum r)^2/sum h   the criterion ``newton``
     F_k += nu leaf, F_b = -sum_{k != b} F_k   a leaf adds to F_k and takes from F_b
     keep the b of least training loss         the loop keeps the group of least loss
@@ -104,17 +104,15 @@ class ABCLogitBoostClassifier(BoostingClassifier):
 
     def pose(self, task: Task, state: Based, rng: np.random.Generator) -> Problems:
         w, scores, criterion = task.weight, state.scores, newton(1, self.l2 / task.N)
-        residual = scores.residual(task.y)
         if state.round < self.warm_up:
-            r, h = (w[:, None] * residual).T, (w[:, None] * scores.curvature()).T
+            r, h = (w[:, None] * scores.residual(task.y)).T, (w[:, None] * scores.curvature()).T
             plain = [Statistics.of_rows(np.column_stack([r[k], h[k]])) for k in range(task.K)]
             return [Problem(statistics, criterion, column=k, width=1) for k, statistics in enumerate(plain)]
         groups = []
         for b in self.candidates(task, state):
             group = []
             for k in (k for k in range(task.K) if k != b):
-                r, h = residual[:, k] - residual[:, b], scores.curvature_of_pair(b, k)
-                statistics = Statistics.of_rows(np.column_stack([w * r, w * h]))
+                statistics = Statistics.of_rows(scores.along_pair(task.y, w, k, b))
                 group.append(Problem(statistics, criterion, column=min(k, b), width=abs(k - b) + 1, tag=b))
             groups.append(group)
         return groups

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import softmax
-from manyboost.maths.losses import TIE, Scores, first_of_largest, newton_values
+from manyboost.maths.losses import TIE, Scores, curvatures_of_shares, first_of_largest, newton_values
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import pair_of_classes
@@ -69,14 +69,14 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     def pose(self, task: Task, state: Scores, rng: np.random.Generator) -> Sequence[Problem]:
         w = task.weight
         order = np.argsort(-np.rint(np.bincount(task.y, w, task.K) / TIE), kind="stable")
-        ordered = Scores(state.F, np.take(state.p, order, axis=1))
+        shares = state.shares(w, order)
 
         def curvatures(sums: Floats, leaf: NDArray[np.int32]) -> Statistics:
             r = first_of_largest(*_gradients(sums))
-            return Statistics.of_rows(ordered.curvature_of_pairs(np.take(r, leaf), w))
+            return Statistics.of_rows(curvatures_of_shares(shares, np.take(r, leaf), w))
 
-        shares = Statistics.of_both(w[:, None] * ordered.p, np.argsort(order)[task.y], w, task.K)
-        return [Problem(shares, pair_of_classes(self.l2 / task.N), shares, tag=order, then=curvatures)]
+        statistics = Statistics.of_both(shares, np.argsort(order)[task.y], w, task.K)
+        return [Problem(statistics, pair_of_classes(self.l2 / task.N), statistics, tag=order, then=curvatures)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         (g, weight), h = _gradients(leaves.sums[:, : 2 * task.K]), leaves.sums[:, 2 * task.K :] + self.l2 / task.N
@@ -93,7 +93,7 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
 
     def update(self, task: Task, state: Scores, gains: Sequence[Gain]) -> Scores:
         (gain,) = gains
-        return Scores.of(state.F + gain.at_rows(gain.vectors))
+        return Scores.of(gain.added_to(state.F))
 
     def loss(self, task: Task, state: Scores) -> float:
         return state.cross_entropy(task.y, task.weight)

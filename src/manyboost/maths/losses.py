@@ -49,26 +49,52 @@ class Scores:
         curvature *= self.p
         return np.maximum(curvature, LEAST_CURVATURE, out=curvature)
 
-    def curvature_of_pair(self, first: int, second: int) -> Floats:
-        """Its second derivative along e_r - e_k for two classes: p_r + p_k - (p_r - p_k)^2, (n,)."""
-        p, q = self.p[:, first], self.p[:, second]
-        return np.maximum(p + q - (p - q) ** 2, LEAST_CURVATURE)
+    def along_pair(self, y: NDArray[np.integer], weight: Floats, up: int, down: int) -> Floats:
+        """Along e_k - e_b, of classes ``up`` and ``down``: minus its derivative, and p_k + p_b - (p_k - p_b)^2, weighted, (n, 2)."""
+        out = np.empty((len(y), 2))
+        _along_pair(self.p[:, up], self.p[:, down], y, weight, up, down, out)
+        return out
 
-    def curvature_of_pairs(self, first: NDArray[np.integer], weight: Floats) -> Floats:
-        """The same, weighted, for a class of each row and every other, (n, K)."""
-        out = np.empty_like(self.p)
-        _curvature_of_pairs(self.p, first, weight, out)
+    def shares(self, weight: Floats, order: NDArray[np.integer]) -> Floats:
+        """w p of the classes in this order, the classes of a row side by side in memory, (n, K)."""
+        out = np.empty(self.p.shape)
+        _shares(self.p, weight, order, out)
         return out
 
 
+# Each of these is one pass over the rows: on large tables, a new array takes longer than what is computed.
+
+
 @compiled
-def _curvature_of_pairs(p: Floats, first: NDArray[np.integer], weight: Floats, out: Floats) -> None:
-    """One pass over the rows: on large tables, a new array takes longer than what is computed."""
+def _along_pair(p: Floats, q: Floats, y: NDArray[np.integer], weight: Floats, up: int, down: int, out: Floats) -> None:
+    for i in range(y.size):
+        d = p[i] - q[i]
+        out[i, 0] = weight[i] * ((y[i] == up) - (y[i] == down) - d)
+        out[i, 1] = weight[i] * max(p[i] + q[i] - d * d, LEAST_CURVATURE)
+
+
+@compiled
+def _shares(p: Floats, weight: Floats, order: NDArray[np.integer], out: Floats) -> None:
     for i in range(p.shape[0]):
-        of_first = p[i, first[i]]
         for k in range(p.shape[1]):
-            difference = of_first - p[i, k]
-            out[i, k] = weight[i] * max(of_first + p[i, k] - difference * difference, LEAST_CURVATURE)
+            out[i, k] = weight[i] * p[i, order[k]]
+
+
+@compiled
+def _curvatures(shares: Floats, first: NDArray[np.integer], weight: Floats, out: Floats) -> None:
+    for i in range(shares.shape[0]):
+        q, w = shares[i, first[i]], weight[i]
+        inverse, least = 1.0 / w if w > 0 else 0.0, w * LEAST_CURVATURE
+        for k in range(shares.shape[1]):
+            d = q - shares[i, k]
+            out[i, k] = max(q + shares[i, k] - d * d * inverse, least)
+
+
+def curvatures_of_shares(shares: Floats, first: NDArray[np.integer], weight: Floats) -> Floats:
+    """w (p_r + p_k - (p_r - p_k)^2) for the class r of each row and every k, from w p, (n, K)."""
+    out = np.empty_like(shares)
+    _curvatures(shares, first, weight, out)
+    return out
 
 
 def newton_values(gradient: Floats, curvature: Floats, most: float) -> tuple[Floats, bool]:

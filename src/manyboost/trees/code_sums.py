@@ -30,10 +30,12 @@ def _shared_columns(table):
 @compiled_part
 def _find_codes(bins, rows, start, end, columns, found):
     """Which codes the rows have in some of the columns."""
-    for r in range(start, end):
-        values = bins[np.uint64(rows[r])]
+    for begin in range(start, end, COARSE_BLOCK):
+        stop = min(begin + COARSE_BLOCK, end)
         for c in range(columns.size):
-            found[np.uint64(c), values[columns[c]]] = 1
+            column, of_column = bins[:, columns[c]], found[c]
+            for r in range(begin, stop):
+                of_column[column[np.uint64(rows[r])]] = 1
 
 
 @compiled_part
@@ -89,14 +91,15 @@ def _sum_all_by_code(bins, grid, rows, start, end, columns, places, hist):
 @compiled_part
 def _sum_pair_by_code(bins, rows, start, end, dense, columns, places, hist):
     """:func:`sum_codes` of two statistics, which is much the faster for knowing it."""
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        values = bins[i]
-        first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
+    for begin in range(start, end, COARSE_BLOCK):
+        stop = min(begin + COARSE_BLOCK, end)
         for c in range(columns.size):
-            at = places[c] + np.uint64(2) * np.uint64(values[columns[c]])
-            hist[at] += first
-            hist[at + np.uint64(1)] += second
+            column, of_column = bins[:, columns[c]], hist[places[c] :]
+            for r in range(begin, stop):
+                i = np.uint64(rows[r])
+                at = np.uint64(2) * np.uint64(column[i])
+                of_column[at] += dense[i, 0]
+                of_column[at + np.uint64(1)] += dense[i, 1]
 
 
 @compiled_part
@@ -105,12 +108,12 @@ def _sum_packed_pair_by_code(bins, rows, start, end, dense, columns, places, his
     packed = np.zeros(hist.size >> 1, np.int64)
     first_of = places >> np.uint64(1)
     for begin in range(start, end, COARSE_BLOCK):
-        for r in range(begin, min(begin + COARSE_BLOCK, end)):
-            i = np.uint64(rows[r])
-            values = bins[i]
-            pair = (np.int64(dense[i, 0]) << 32) + np.int64(dense[i, 1])
-            for c in range(columns.size):
-                packed[first_of[c] + np.uint64(values[columns[c]])] += pair
+        stop = min(begin + COARSE_BLOCK, end)
+        for c in range(columns.size):
+            column, of_column = bins[:, columns[c]], packed[first_of[c] :]
+            for r in range(begin, stop):
+                i = np.uint64(rows[r])
+                of_column[column[i]] += (np.int64(dense[i, 0]) << 32) + np.int64(dense[i, 1])
         for s in range(packed.size):
             second = np.int64(np.int32(packed[s]))
             hist[2 * s] += (packed[s] - second) >> 32

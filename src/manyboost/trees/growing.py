@@ -20,6 +20,7 @@ from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, S
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
+from manyboost.trees.lanes import EIGHT
 from manyboost.trees.node_sums import Grid, Shares
 from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Growth, Limits
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
@@ -102,6 +103,12 @@ class Tree:
         return leaf
 
 
+def _with_room_behind(empty: Empty, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """An array behind whose end the lanes of its last row may reach."""
+    size = math.prod(shape)
+    return empty(size + EIGHT, dtype)[:size].reshape(shape)
+
+
 def to_grid(
     statistics: Statistics,
     random: bool,
@@ -116,6 +123,8 @@ def to_grid(
     twice the weight of a row.
     """
     parts = statistics.dense, statistics.weight
+    if pairs:
+        empty = partial(_with_room_behind, empty[0]), empty[1]
     dense: NDArray[np.signedinteger]
     weight: NDArray[np.signedinteger]
     if random:
@@ -224,7 +233,7 @@ class Grower:
                 n_codes = int(np.diff(self.table.columns["offset"])[shared].sum())
                 to_draw = (
                     self._array(f"ranges {part}", (5, p), np.uint8),
-                    self._array(f"block {part}", (size + 1, p), np.int32),
+                    self._array(f"block {part}", (size, p), np.int32),
                     self._array(f"sums {part}", (2, size, p), np.int64),
                     self._array(f"codes {part}", n_codes * size, np.int64) if not plain else None,
                 )

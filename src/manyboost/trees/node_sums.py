@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled_part
+from manyboost.trees.lanes import EIGHT, as_floats, as_long, load, rounded, spread, store, zeros
 
 
 class Shares(NamedTuple):
     """What the pair of classes of a node is chosen by: w p of each class, the row's class and w."""
 
-    of_class: NDArray[np.signedinteger]  # (n, K)
+    of_class: NDArray[np.signedinteger]  # (n, K); behind the last row there is room for the lanes of its last classes
     own: NDArray[np.uint16]
     weight: NDArray[np.signedinteger]
 
@@ -53,12 +54,25 @@ def _sum_labels(label, weight, rows, start, end, sums):
 
 
 @compiled_part
+def _sum_two(dense, rows, start, end, sums):
+    """Two statistics, in registers."""
+    first, second = np.int64(0), np.int64(0)
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        first += dense[i, 0]
+        second += dense[i, 1]
+    sums[0], sums[1] = first, second
+
+
+@compiled_part
 def sum_rows(grid, rows, start, end, sums):
     """The sums of a node."""
     n_dense = grid.n_dense
     for s in range(n_dense):
         sums[s] = 0
-    if n_dense > 0:
+    if n_dense == 2:
+        _sum_two(grid.dense, rows, start, end, sums)
+    elif n_dense > 0:
         for r in range(start, end):
             i = np.uint64(rows[r])
             for s in range(n_dense):
@@ -91,6 +105,29 @@ def has_pairs(of_rows):
 
 
 @compiled_part
+def _sum_shares(shares, rows, start, end, sums):
+    """The sums of w p of each class; those behind the last class are not worth looking at."""
+    for first in range(0, shares.shape[1], EIGHT):
+        total = zeros(64, EIGHT)
+        for r in range(start, end):
+            total = total + as_long(load(shares, rows[r], first, EIGHT))
+        store(sums, 0, first, total)
+
+
+@compiled_part
+def _sum_curvatures(shares, weights, rows, start, end, up, sums):
+    """The sums of :func:`_curvature_of_pair` of one class and each."""
+    for first in range(0, shares.shape[1], EIGHT):
+        total = zeros(64, EIGHT)
+        for r in range(start, end):
+            i = np.uint64(rows[r])
+            q, other = spread(shares[i, up], EIGHT), as_long(load(shares, i, first, EIGHT))
+            d = as_floats(q - other)
+            total = total + rounded(as_floats(q) + as_floats(other) - d * d * spread(_inverse(weights[i]), EIGHT))
+        store(sums, 0, first, total)
+
+
+@compiled_part
 def look_through_best_pair(of_rows, dense, rows, start, end, tie):
     """Set the dense statistics of a node's rows to gradient and curvature of its best pair of classes (AOSO's two-step choice).
 
@@ -100,15 +137,13 @@ def look_through_best_pair(of_rows, dense, rows, start, end, tie):
         return
     shares, classes, weights = of_rows
     K = shares.shape[1]
-    g = np.zeros(K, np.int64)
-    h = np.zeros(K, np.int64)
-    weight = np.int64(0)
-    for r in range(start, end):
-        i = rows[r]
-        for k in range(K):
-            g[k] -= shares[i, k]
-        g[classes[i]] += weights[i]
-        weight += weights[i]
+    of_classes = np.empty((1, K + EIGHT), np.int64)
+    g = np.empty(K, np.int64)
+    _sum_labels(classes, weights, rows, start, end, g)
+    weight = g.sum()
+    _sum_shares(shares, rows, start, end, of_classes)
+    for k in range(K):
+        g[k] -= of_classes[0, k]
     unit = tie * np.float64(weight)
     up = 0
     for k in range(K):
@@ -117,11 +152,8 @@ def look_through_best_pair(of_rows, dense, rows, start, end, tie):
     up = 0
     while np.float64(g[up]) < most - unit:
         up += 1
-    for r in range(start, end):
-        i = rows[r]
-        q, inverse = shares[i, up], _inverse(weights[i])
-        for k in range(K):
-            h[k] += _curvature_of_pair(q, shares[i, k], inverse)
+    _sum_curvatures(shares, weights, rows, start, end, np.uint64(up), of_classes)
+    h = of_classes[0]
     gains = np.empty(K)
     for k in range(K):
         d = np.float64(g[up] - g[k])
@@ -133,9 +165,10 @@ def look_through_best_pair(of_rows, dense, rows, start, end, tie):
     down = 0
     while gains[down] < most - unit:
         down += 1
+    first, second = np.uint64(up), np.uint64(down)
     for r in range(start, end):
-        i = rows[r]
-        q, other = shares[i, up], shares[i, down]
-        own = np.int64(classes[i] == up) - np.int64(classes[i] == down)
+        i = np.uint64(rows[r])
+        q, other = shares[i, first], shares[i, second]
+        own = np.int64(classes[i] == first) - np.int64(classes[i] == second)
         dense[i, 0] = own * weights[i] - q + other
         dense[i, 1] = _curvature_of_pair(q, other, _inverse(weights[i]))

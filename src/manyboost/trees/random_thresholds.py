@@ -1,31 +1,40 @@
 """One random threshold for each feature of a node, and the sums of the rows at or below it.
 
-Rows are read whole, so the table is row-major. The inner loops run over columns and touch plain arrays only: that is what lets the
-compiler use vector registers. They run over the whole width of the table, in which zeros behind the last column fill the registers up.
-Of a column that several features share, the rows of each code are summed, and each feature is told its part.
+Rows are read whole, so the table is row-major. Some columns of a row are one value in a vector register, see
+:mod:`~manyboost.trees.lanes`; zeros behind the last column fill the registers up. Of a column that several features share, the rows of
+each code are summed, and each feature is told its part.
 """
 
 import numpy as np
 
-from manyboost.compiled import compiled_part
+from manyboost.compiled import Kernel, compiled_part
 from manyboost.trees.binning import SPARSE
 from manyboost.trees.code_sums import ranges_of_features, sums_of_features
 from manyboost.trees.exact_sums import COARSE_BLOCK
+from manyboost.trees.lanes import FEW, MANY, greatest, least, load, plus_below, store, zero_if_equal, zeros
 from manyboost.trees.random_numbers import uniform
 
 LOW, HIGH, THRESHOLD, MISSING_BIN, COLUMN_THRESHOLD = range(5)  # the first three of features, the others of columns
 BELOW, MISSING = range(2)
 
 
-@compiled_part
-def _least_and_greatest(bins, rows, start, end, low, high, missing_bin):
-    """A missing value has the highest bin of all: it is never the least, and is not taken for the greatest."""
-    for r in range(start, end):
-        values = bins[np.uint64(rows[r])]
-        for f in range(low.size):
-            b = values[f]
-            low[f] = min(low[f], b)
-            high[f] = max(high[f], np.uint8(0) if b == missing_bin[f] else b)
+def _least_and_greatest_of(n_lanes: int) -> Kernel:
+    @compiled_part
+    def least_and_greatest(bins, rows, start, end, first, ranges):
+        """A missing value has the highest bin of all: it is never the least, and is not taken for the greatest."""
+        low, high = load(ranges, LOW, first, n_lanes), load(ranges, HIGH, first, n_lanes)
+        missing_bin = load(ranges, MISSING_BIN, first, n_lanes)
+        for r in range(start, end):
+            values = load(bins, rows[r], first, n_lanes)
+            low = least(low, values)
+            high = greatest(high, zero_if_equal(values, missing_bin))
+        store(ranges, LOW, first, low)
+        store(ranges, HIGH, first, high)
+
+    return least_and_greatest
+
+
+_least_and_greatest_of_many, _least_and_greatest_of_few = _least_and_greatest_of(MANY), _least_and_greatest_of(FEW)
 
 
 @compiled_part
@@ -65,7 +74,12 @@ def find_ranges(table, rows, start, end, ranges, codes):
     for c in range(n_columns):
         ranges[MISSING_BIN, c] = table.features[table.columns[c].first].n_bins
     width = table.bins.shape[1]
-    _least_and_greatest(table.bins, rows, start, end, low[:width], high[:width], ranges[MISSING_BIN])
+    for begin in range(start, end, COARSE_BLOCK):  # which stay near while their columns are gone through
+        stop = min(begin + COARSE_BLOCK, end)
+        for first in range(0, width - MANY + 1, MANY):
+            _least_and_greatest_of_many(table.bins, rows, begin, stop, first, ranges)
+        for first in range(width - width % MANY, width, FEW):
+            _least_and_greatest_of_few(table.bins, rows, begin, stop, first, ranges)
     if n_columns < table.features.size - 1:
         ranges_of_features(table, rows, start, end, low, high, codes)
 
@@ -84,90 +98,93 @@ def draw_thresholds(table, limits, node, ranges):
 
 
 @compiled_part
-def _pair_below(bins, rows, start, end, dense, threshold, first_block, second_block, first_sums, second_sums):
-    """Sums of two statistics over the rows at or below each threshold; blocks of rows add up in 32 bits."""
-    width = threshold.size
-    for begin in range(start, end, COARSE_BLOCK):
-        for f in range(width):
-            first_block[f] = 0
-            second_block[f] = 0
-        for r in range(begin, min(begin + COARSE_BLOCK, end)):
-            i = np.uint64(rows[r])
-            values = bins[i]
-            first, second = dense[i, 0], dense[i, 1]
-            for f in range(width):
-                below = -np.int32(values[f] <= threshold[f])
-                first_block[f] += first & below
-                second_block[f] += second & below
-        for f in range(width):
-            first_sums[f] += first_block[f]
-            second_sums[f] += second_block[f]
-
-
-@compiled_part
-def _four_below(bins, rows, start, end, dense, first, threshold, block, n_done):
-    """Add four statistics from the ``first`` on, over the rows at or below each threshold, to their sums in ``block``.
-
-    The first ``n_done`` of all have their sums already, and keep them.
-    """
-    width = threshold.size
-    scratch = np.empty((4, width), np.int32)
-    for s in range(4):
-        for f in range(width):
-            scratch[s, f] = block[first + s, f]
-    sums0, sums1, sums2, sums3 = scratch[0], scratch[1], scratch[2], scratch[3]
-    at0, at1, at2, at3 = np.uint64(first), np.uint64(first + 1), np.uint64(first + 2), np.uint64(first + 3)
+def _one_below(bins, rows, start, end, dense, s, first, ranges, block):
+    """The sums of one statistic over the rows at or below the thresholds of some columns."""
+    threshold = load(ranges, COLUMN_THRESHOLD, first, FEW)
+    total = zeros(32, FEW)
     for r in range(start, end):
         i = np.uint64(rows[r])
-        values = bins[i]
-        v0, v1, v2, v3 = dense[i, at0], dense[i, at1], dense[i, at2], dense[i, at3]
-        for f in range(width):
-            below = -np.int32(values[f] <= threshold[f])
-            sums0[f] += v0 & below
-            sums1[f] += v1 & below
-            sums2[f] += v2 & below
-            sums3[f] += v3 & below
-    for s in range(4):
-        if first + s >= n_done:
-            for f in range(width):
-                block[first + s, f] = scratch[s, f]
+        total = plus_below(total, load(bins, i, first, FEW), threshold, dense[i, s])
+    store(block, s, first, total)
 
 
 @compiled_part
-def _all_below(bins, rows, start, end, dense, label, weight, counted, threshold, mask, block, below):
-    """The same of any statistics: dense ones four at a time, in half to three quarters of the time of one by one."""
-    n_dense, n_sums, width = dense.shape[1], below.shape[0], threshold.size
-    n_by_four = n_dense if n_dense >= 4 else 0
-    one_by_one = n_by_four < n_dense or label.size > 0 or counted
-    for s in range(n_sums):
-        for f in range(width):
-            block[s, f] = 0
+def _two_below(bins, rows, start, end, dense, first, ranges, block):
+    """The same of two."""
+    threshold = load(ranges, COLUMN_THRESHOLD, first, FEW)
+    total0, total1 = zeros(32, FEW), zeros(32, FEW)
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        values = load(bins, i, first, FEW)
+        total0 = plus_below(total0, values, threshold, dense[i, 0])
+        total1 = plus_below(total1, values, threshold, dense[i, 1])
+    store(block, 0, first, total0)
+    store(block, 1, first, total1)
+
+
+@compiled_part
+def _four_below(bins, rows, start, end, dense, s, first, ranges, block):
+    """The same of four statistics, from ``s`` on."""
+    threshold = load(ranges, COLUMN_THRESHOLD, first, FEW)
+    total0, total1, total2, total3 = zeros(32, FEW), zeros(32, FEW), zeros(32, FEW), zeros(32, FEW)
+    s0, s1, s2, s3 = np.uint64(s), np.uint64(s + 1), np.uint64(s + 2), np.uint64(s + 3)
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        values = load(bins, i, first, FEW)
+        total0 = plus_below(total0, values, threshold, dense[i, s0])
+        total1 = plus_below(total1, values, threshold, dense[i, s1])
+        total2 = plus_below(total2, values, threshold, dense[i, s2])
+        total3 = plus_below(total3, values, threshold, dense[i, s3])
+    store(block, s0, first, total0)
+    store(block, s1, first, total1)
+    store(block, s2, first, total2)
+    store(block, s3, first, total3)
+
+
+@compiled_part
+def _labels_below(bins, rows, start, end, label, weight, n_dense, first, ranges, block):
+    """The weights of each label over the rows at or below the thresholds of some columns."""
+    threshold = load(ranges, COLUMN_THRESHOLD, first, FEW)
+    for s in range(n_dense, block.shape[0]):
+        store(block, s, first, zeros(32, FEW))
+    for r in range(start, end):
+        i = np.uint64(rows[r])
+        at = np.uint64(n_dense + label[i])
+        store(block, at, first, plus_below(load(block, at, first, FEW), load(bins, i, first, FEW), threshold, weight[i]))
+
+
+@compiled_part
+def _count_below(bins, rows, start, end, first, ranges, block, at):
+    """How many rows are at or below the thresholds of some columns."""
+    threshold = load(ranges, COLUMN_THRESHOLD, first, FEW)
+    total = zeros(32, FEW)
+    for r in range(start, end):
+        total = plus_below(total, load(bins, rows[r], first, FEW), threshold, 1)
+    store(block, at, first, total)
+
+
+@compiled_part
+def _all_below(bins, rows, start, end, grid, ranges, block, below):
+    """Sums over the rows at or below each threshold; blocks of rows add up in 32 bits."""
+    n_dense, width = grid.n_dense, bins.shape[1]
     for begin in range(start, end, COARSE_BLOCK):
         stop = min(begin + COARSE_BLOCK, end)
-        for first in range(0, n_by_four, 4):
-            _four_below(bins, rows, begin, stop, dense, min(first, n_by_four - 4), threshold, block, first)
-        if one_by_one:
-            for r in range(begin, stop):
-                i = np.uint64(rows[r])
-                values = bins[i]
-                for f in range(width):
-                    mask[f] = -np.int32(values[f] <= threshold[f])
-                for s in range(n_by_four, n_dense):
-                    value, sums = dense[i, s], block[s]
-                    for f in range(width):
-                        sums[f] += value & mask[f]
-                if label.size:
-                    value, sums = weight[i], block[n_dense + label[i]]
-                    for f in range(width):
-                        sums[f] += value & mask[f]
-                if counted:
-                    sums = block[n_sums - 1]
-                    for f in range(width):
-                        sums[f] -= mask[f]
-        for s in range(n_sums):
+        for first in range(0, width, FEW):
+            if n_dense == 2:
+                _two_below(bins, rows, begin, stop, grid.dense, first, ranges, block)
+            elif n_dense < 4:
+                for s in range(n_dense):
+                    _one_below(bins, rows, begin, stop, grid.dense, s, first, ranges, block)
+            else:
+                for s in range(0, n_dense, 4):
+                    _four_below(bins, rows, begin, stop, grid.dense, min(s, n_dense - 4), first, ranges, block)
+            if grid.label.size:
+                _labels_below(bins, rows, begin, stop, grid.label, grid.weight, n_dense, first, ranges, block)
+            if grid.counted:
+                _count_below(bins, rows, begin, stop, first, ranges, block, grid.size - 1)
+        for s in range(grid.size):
             for f in range(width):
                 below[s, f] += block[s, f]
-                block[s, f] = 0
 
 
 @compiled_part
@@ -247,14 +264,7 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
     if table.layout == SPARSE:
         _sparse_below(table.stored, table.features, grid, rows, start, end, ranges[THRESHOLD], below, missing)
         return
-    width = table.bins.shape[1]
-    threshold = ranges[COLUMN_THRESHOLD, :width]
-    pairs = grid.size == 2 and grid.n_dense == 2
-    if pairs:
-        _pair_below(table.bins, rows, start, end, grid.dense, threshold, block[0], block[1], below[0], below[1])
-    else:
-        statistics = grid.dense, grid.label, grid.weight, grid.counted
-        _all_below(table.bins, rows, start, end, *statistics, threshold, block[grid.size, :width], block, below)
+    _all_below(table.bins, rows, start, end, grid, ranges, block, below)
     if table.columns.size < table.features.size:
         sums_of_features(table, grid, rows, start, end, ranges[THRESHOLD], below, codes)
     if codes is None:  # a plain table: nothing is missing
@@ -269,7 +279,7 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
             n += 1
     if n == 0:
         return
-    if pairs:
+    if grid.size == 2 and grid.n_dense == 2:
         _sum_missing_pairs(table.bins, grid.dense, rows, start, end, features[:n], columns[:n], ranges[MISSING_BIN], missing)
     else:
         _sum_missing(table.bins, grid, rows, start, end, features[:n], columns[:n], ranges[MISSING_BIN], missing)
