@@ -5,8 +5,6 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR, SPARSE
 
-ROWS_TO_LOOK_UP = 256  # from which on it pays to ask first where each code of a column goes
-
 
 @compiled_part
 def _bin_of_code(feature, code):
@@ -76,17 +74,23 @@ def _part(column, goes_right, rows, start, end, buffer):
 
 @compiled_part
 def _sides_of_codes(feature, split, goes_right):
-    """Which way each code of the feature's column goes."""
-    n_bins = feature.n_bins
-    for code in range(256):
-        goes_right[code] = not goes_left(min(_bin_of_code(feature, code), n_bins), split, n_bins)
+    """Which way each code of the feature's column goes: :func:`goes_left`, with what it reads of the split read once."""
+    n_bins, bin, missing_left, mask = feature.n_bins, split.bin, split.missing_left, split.mask
+    for code in range(256 if feature.start >= 0 else n_bins + 1):
+        b = _bin_of_code(feature, code)
+        if b >= n_bins:
+            goes_right[code] = not missing_left
+        elif bin >= 0:
+            goes_right[code] = b > bin
+        else:
+            goes_right[code] = (mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) == 0
 
 
 @compiled_part
 def partition(table, node, rows, buffer):
     """Move the rows that go left before those that go right, each in their order; where the right side starts."""
     feature = table.features[node.feature]
-    if table.layout != SPARSE and node.end - node.start >= ROWS_TO_LOOK_UP:
+    if table.layout != SPARSE:
         goes_right = np.empty(256, np.uint8)
         _sides_of_codes(feature, node, goes_right)
         if table.layout == FEATURE_MAJOR:
