@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.maths.number_steps import scaled_by_number
-from manyboost.rows import scaled_at_classes, scaled_by_leaf, scaled_pairs, with_leaf_vectors
+from manyboost.rows import add_leaf_vectors, scaled_at_classes, scaled_by_leaf, scaled_pairs
 from manyboost.trees.criteria import Criterion
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.statistics import Statistics
@@ -184,13 +184,9 @@ class Gain:
     leaf: NDArray[np.int32] = field(repr=False)
     numbers: Floats | None = field(default=None, repr=False)
 
-    def at_rows(self, table: Floats) -> Floats:
-        """``table[leaf]``: a table with an entry per leaf, read at the rows."""
-        return np.take(table, self.leaf, axis=0)
-
-    def added_to(self, values: Floats) -> Floats:
-        """``values + vectors[leaf]``, (n, K), the rows of a class side by side in memory."""
-        return with_leaf_vectors(values, self.vectors, self.leaf)
+    def add_to(self, columns: Floats, factor: float = 1.0) -> None:
+        """Add ``factor * vectors[leaf]`` to the problem's columns of (n, C), best those of one class side by side in memory."""
+        add_leaf_vectors(columns, factor * self.vectors, self.leaf, self.problem.column)
 
     def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
         """``table[leaf, y]``: a table with an entry, a number or several, per leaf and class, read at each row's class."""

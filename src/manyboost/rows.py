@@ -219,6 +219,12 @@ def in_parts(team: Team, n_blocks: int, work: Callable[[int, int], None]) -> Non
     list(team.map(lambda part: work(ends[part], ends[part + 1]), range(team.n)))
 
 
+def _check_columns(vectors: Floats, column: int, n_columns: int) -> None:
+    """The kernels check no bounds, and trees may come from a file."""
+    if column + vectors.shape[1] > n_columns:
+        raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {n_columns - 1}.")
+
+
 class Decisions:
     """The columns of rows whose classes are known, and the weight of the rows that they mistake.
 
@@ -241,8 +247,7 @@ class Decisions:
     def add(self, response: Response, column: int) -> None:
         """Add what a member says of each row to its columns, from ``column`` on."""
         vectors, leaf, numbers = response
-        if column + vectors.shape[1] > len(self._columns):  # the kernels check no bounds, and trees may come from a file
-            raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {len(self._columns) - 1}.")
+        _check_columns(vectors, column, len(self._columns))
         n = len(self._y)
         if numbers is not None:
             self._decided = False
@@ -278,13 +283,10 @@ class Decisions:
         return float(sum(self._wrong.tolist()))
 
 
-def with_leaf_vectors(values: Floats, vectors: Floats, leaf: NDArray[np.int32]) -> Floats:
-    """``values + vectors[leaf]``: (n, K)."""
-    if vectors.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
-        raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit {values.shape[1]} classes.")
-    columns = values.T.copy()
-    _add_leaf_vectors(columns, vectors, leaf, 0, 0, len(values))
-    return columns.T
+def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
+    """Add ``vectors[leaf]`` to ``columns`` (n, C) from ``column`` on."""
+    _check_columns(vectors, column, columns.shape[1])
+    _add_leaf_vectors(columns.T, vectors, leaf, column, 0, len(columns))
 
 
 def scaled_at_classes(

@@ -133,8 +133,7 @@ class ABCLogitBoostClassifier(BoostingClassifier):
     def update(self, task: Task, state: Based, gains: Sequence[Gain]) -> Based:
         F = state.scores.F.copy(order="K")
         for gain in gains:
-            for of in {0, gain.vectors.shape[1] - 1}:  # in between there is nothing
-                F[:, gain.problem.column + of] += gain.at_rows(gain.vectors[:, of])
+            gain.add_to(F)
         base = gains[0].problem.tag
         return Based(Scores.of(F), state.round + 1, state.base if base is None else base)
 

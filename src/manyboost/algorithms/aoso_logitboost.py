@@ -92,8 +92,10 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
         return Answer(vectors, float(v.max()), clipped)
 
     def update(self, task: Task, state: Scores, gains: Sequence[Gain]) -> Scores:
-        (gain,) = gains
-        return Scores.of(gain.added_to(state.F))
+        F = state.F.copy(order="K")
+        for gain in gains:
+            gain.add_to(F)
+        return Scores.of(F)
 
     def loss(self, task: Task, state: Scores) -> float:
         return state.cross_entropy(task.y, task.weight)

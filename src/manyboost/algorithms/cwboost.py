@@ -125,8 +125,7 @@ class CWBoostClassifier(BoostingClassifier):
             return State(Weights.of(found.U), said, found.w, found.value, found.gap)
         added = np.zeros(state.U.values.shape)
         for gain in gains:
-            c = gain.problem.column
-            added[c : c + gain.vectors.shape[1]] += gain.at_rows(gain.vectors).T
+            gain.add_to(added.T)
         U = state.U.updated(state.U.values * np.exp(lead_over_own(added, task.y)))
         return State(U, state.said, state.w, U.total())
 

@@ -104,8 +104,7 @@ class LogitBoostClassifier(BoostingClassifier):
     def update(self, task: Task, state: Scores, gains: Sequence[Gain]) -> Scores:
         F = state.F.copy(order="K")  # up to a constant of each row, which softmax does not see
         for gain in gains:
-            k = gain.problem.column
-            F[:, k : k + gain.vectors.shape[1]] += (task.K - 1) / task.K * gain.at_rows(gain.vectors)
+            gain.add_to(F, (task.K - 1) / task.K)
         return Scores.of(F)
 
     def loss(self, task: Task, state: Scores) -> float:
