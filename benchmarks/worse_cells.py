@@ -72,7 +72,7 @@ CELLS: list[tuple[str, str, str, int, dict[str, dict[str, Any]]]] = [  # experim
     ("piboost", "Chess", "PIBoost(1)", 1, OF_PIBOOST),
     *(("hm", name, "M1W+DT", 10, OF_STUMPS) for name in ("Dermatology", "Thyroid", "Usps", "Satimage", "Vehicle")),
     *(("hm", name, "MLP", 1, OF_NETWORKS) for name in ("Usps", "Isolet")),
-    *(("m2t", *cell, 2, OF_NAIVE_BAYES) for cell in (("hypothyroid", "NB M2T"), ("hypothyroid", "NB MHT"), ("segment", "NB MHT"))),
+    *(("m2t", *cell, 2, OF_NAIVE_BAYES) for cell in (("hypothyroid", "NB ECC"), ("hypothyroid", "NB M2T"), ("hypothyroid", "NB MHT"))),
 ]
 
 
