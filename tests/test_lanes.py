@@ -35,7 +35,7 @@ def _below(rows, thresholds, amounts, out):  # type: ignore[no-untyped-def]
 def _arithmetic(values, number, factor, out):  # type: ignore[no-untyped-def]
     a = lanes.as_long(lanes.load(values, 1, 2, EIGHT))
     d = lanes.as_floats(lanes.spread(number, EIGHT) - a)
-    lanes.store(out, 0, 0, a + lanes.rounded(d * d * lanes.spread(factor, EIGHT) - d))
+    lanes.store(out, 0, 0, a + lanes.as_integers(lanes.nearest(d * d * lanes.spread(factor, EIGHT) - d)))
 
 
 def test_bins_are_compared_without_sign() -> None:

@@ -97,16 +97,22 @@ def as_floats(typing: Any, values: Any) -> Any:
 
 
 @intrinsic
-def rounded(typing: Any, values: Any) -> Any:
-    """The nearest whole numbers of 64 bits."""
-    lanes = Lanes(ir.IntType(64), values.n)
+def nearest(typing: Any, values: Any) -> Any:
+    """The nearest whole numbers, still as floats."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(values.vector, [values.vector])
         rint = cgutils.get_or_insert_function(builder.module, kind, f"llvm.rint.v{values.n}f64")
-        return builder.fptosi(builder.call(rint, arguments), lanes.vector)
+        return builder.call(rint, arguments)
 
-    return lanes(values), generate
+    return values(values), generate
+
+
+@intrinsic
+def as_integers(typing: Any, values: Any) -> Any:
+    """Whole floats as whole numbers of 64 bits."""
+    lanes = Lanes(ir.IntType(64), values.n)
+    return lanes(values), lambda context, builder, signature, arguments: builder.fptosi(arguments[0], lanes.vector)
 
 
 @intrinsic

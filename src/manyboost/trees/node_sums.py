@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled_part
-from manyboost.trees.lanes import EIGHT, as_floats, as_long, load, rounded, spread, store, zeros
+from manyboost.trees.lanes import EIGHT, as_floats, as_integers, as_long, load, nearest, spread, store, zeros
+
+ROWS_EXACT_AS_FLOATS = 1 << 28  # of numbers of at most 25 bits, as on the coarse grid
 
 
 class Shares(NamedTuple):
@@ -115,16 +117,35 @@ def _sum_shares(shares, rows, start, end, sums):
 
 
 @compiled_part
-def _sum_curvatures(shares, weights, rows, start, end, up, sums):
-    """The sums of :func:`_curvature_of_pair` of one class and each."""
+def _sum_fine_curvatures(shares, weights, rows, start, end, up, sums):
+    """:func:`_sum_curvatures` of numbers too large, or too many, for floats to add them exactly."""
     for first in range(0, shares.shape[1], EIGHT):
         total = zeros(64, EIGHT)
         for r in range(start, end):
             i = np.uint64(rows[r])
             q, other = spread(shares[i, up], EIGHT), as_long(load(shares, i, first, EIGHT))
             d = as_floats(q - other)
-            total = total + rounded(as_floats(q) + as_floats(other) - d * d * spread(_inverse(weights[i]), EIGHT))
+            curvature = as_floats(q) + as_floats(other) - d * d * spread(_inverse(weights[i]), EIGHT)
+            total = total + as_integers(nearest(curvature))
         store(sums, 0, first, total)
+
+
+@compiled_part
+def _sum_curvatures(shares, weights, rows, start, end, up, sums):
+    """The sums of :func:`_curvature_of_pair` of one class and each."""
+    if shares.itemsize > 4 or end - start > ROWS_EXACT_AS_FLOATS:
+        _sum_fine_curvatures(shares, weights, rows, start, end, up, sums)
+        return
+    for first in range(0, shares.shape[1], EIGHT):
+        total = spread(
+            0.0, EIGHT
+        )  # exact: whole numbers of 25 bits, of fewer than 2^28 rows; and few machines turn eight floats into integers
+        for r in range(start, end):
+            i = np.uint64(rows[r])
+            q, other = spread(np.float64(shares[i, up]), EIGHT), as_floats(load(shares, i, first, EIGHT))
+            d = q - other
+            total = total + nearest(q + other - d * d * spread(_inverse(weights[i]), EIGHT))
+        store(sums, 0, first, as_integers(total))
 
 
 @compiled_part
