@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 from clock import least_times
 from datasets import add_data_argument, data_folder
+from scipy.stats import wilcoxon
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.impute import SimpleImputer
@@ -281,6 +282,14 @@ def _ranks(table: pd.DataFrame) -> list[str]:
                 for other in whole.columns if other not in OURS
             ]  # fmt: skip
             lines += [f"{name} against: {', '.join(beaten)}; Wilcoxon with Holm's correction.", ""]
+        if few := [other for other in part.columns if other not in whole.columns and part[other].notna().sum() > 2]:
+            met = {other: part[[OURS[-1], other]].dropna() for other in few}
+            beaten = [
+                f"{other} {int((both.iloc[:, 0] < both.iloc[:, 1]).sum())}-{int((both.iloc[:, 0] > both.iloc[:, 1]).sum())} "
+                f"on {len(both)} sets (p = {wilcoxon(both.iloc[:, 0], both.iloc[:, 1]).pvalue:.2g})"
+                for other, both in met.items()
+            ]
+            lines += [f"{OURS[-1]} against those who ran on fewer of the {title}: {', '.join(beaten)}; Wilcoxon, each by itself.", ""]
     return lines
 
 

@@ -45,13 +45,19 @@ def bin_of(table, i, f):
 
 
 @compiled_part
+def _goes_left(b, n_bins, bin, missing_left, mask):
+    """:func:`goes_left` by what was read of the split."""
+    if b == n_bins:
+        return missing_left
+    if bin >= 0:
+        return b <= bin
+    return (mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != 0
+
+
+@compiled_part
 def goes_left(b, split, n_bins):
     """Which way a bin goes."""
-    if b == n_bins:
-        return split.missing_left
-    if split.bin >= 0:
-        return b <= split.bin
-    return (split.mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != 0
+    return _goes_left(b, n_bins, split.bin, split.missing_left, split.mask)
 
 
 @compiled_part
@@ -74,16 +80,10 @@ def _part(column, goes_right, rows, start, end, buffer):
 
 @compiled_part
 def _sides_of_codes(feature, split, goes_right):
-    """Which way each code of the feature's column goes: :func:`goes_left`, with what it reads of the split read once."""
+    """Which way each code of the feature's column goes; the split is read once, which takes longer than to ask it."""
     n_bins, bin, missing_left, mask = feature.n_bins, split.bin, split.missing_left, split.mask
     for code in range(256 if feature.start >= 0 else n_bins + 1):
-        b = _bin_of_code(feature, code)
-        if b >= n_bins:
-            goes_right[code] = not missing_left
-        elif bin >= 0:
-            goes_right[code] = b > bin
-        else:
-            goes_right[code] = (mask[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) == 0
+        goes_right[code] = not _goes_left(min(_bin_of_code(feature, code), n_bins), n_bins, bin, missing_left, mask)
 
 
 @compiled_part
