@@ -103,17 +103,38 @@ def _sum_pair_by_code(bins, rows, start, end, dense, columns, places, hist):
 
 
 @compiled_part
+def _add_packed(bins, rows, start, end, dense, columns, places, packed):
+    """Add both statistics of the rows in one word to the sums of their codes in some of the columns.
+
+    Four columns at a time: with few codes most rows have that of the row before, and must wait for its sum.
+    """
+    four, c = np.uint64(columns.size & ~3), np.uint64(0)
+    while c < four:
+        k0, k1, k2, k3 = columns[c], columns[c + np.uint64(1)], columns[c + np.uint64(2)], columns[c + np.uint64(3)]
+        p0, p1, p2, p3 = places[c], places[c + np.uint64(1)], places[c + np.uint64(2)], places[c + np.uint64(3)]
+        for r in range(np.uint64(start), np.uint64(end)):
+            i = np.uint64(rows[r])
+            both = (np.int64(dense[i, 0]) << 32) + np.int64(dense[i, 1])
+            packed[p0 + np.uint64(bins[i, k0])] += both
+            packed[p1 + np.uint64(bins[i, k1])] += both
+            packed[p2 + np.uint64(bins[i, k2])] += both
+            packed[p3 + np.uint64(bins[i, k3])] += both
+        c += np.uint64(4)
+    while c < np.uint64(columns.size):
+        k0, p0 = columns[c], places[c]
+        for r in range(np.uint64(start), np.uint64(end)):
+            i = np.uint64(rows[r])
+            packed[p0 + np.uint64(bins[i, k0])] += (np.int64(dense[i, 0]) << 32) + np.int64(dense[i, 1])
+        c += np.uint64(1)
+
+
+@compiled_part
 def _sum_packed_pair_by_code(bins, rows, start, end, dense, columns, places, hist):
     """The same with both in one word, in which the sums of a block of rows do not meet: half the additions."""
     packed = np.zeros(hist.size >> 1, np.int64)
     first_of = places >> np.uint64(1)
     for begin in range(start, end, COARSE_BLOCK):
-        stop = min(begin + COARSE_BLOCK, end)
-        for c in range(columns.size):
-            column, of_column = bins[:, columns[c]], packed[first_of[c] :]
-            for r in range(begin, stop):
-                i = np.uint64(rows[r])
-                of_column[column[i]] += (np.int64(dense[i, 0]) << 32) + np.int64(dense[i, 1])
+        _add_packed(bins, rows, begin, min(begin + COARSE_BLOCK, end), dense, columns, first_of, packed)
         for s in range(packed.size):
             second = np.int64(np.int32(packed[s]))
             hist[2 * s] += (packed[s] - second) >> 32

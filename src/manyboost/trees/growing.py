@@ -234,7 +234,7 @@ class Grower:
                 to_draw = (
                     self._array(f"ranges {part}", (5, p), np.uint8),
                     self._array(f"block {part}", (size, p), np.int32),
-                    self._array(f"sums {part}", (2, size, p), np.int64),
+                    self._array(f"sums {part}", (3, size, p), np.int64),
                     self._array(f"codes {part}", n_codes * size, np.int64) if not plain else None,
                 )
                 held = *to_draw, *held

@@ -8,6 +8,7 @@ import numpy as np
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import MAX_SHARED_BINS, SPARSE
+from manyboost.trees.borrowing import borrowed
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.nodes import (
@@ -105,6 +106,9 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
 @compiled
 def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, lefts, sides, order, positions, hist, leaf):
     """The whole tree in one call."""
+    table, grid, rule, limits, growth = borrowed((table, grid, rule, limits, growth))
+    labels, weights, pool, hist, leaf = borrowed((labels, weights, pool, hist, leaf))
+    best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
         prepare_job(grid, growth, labels, weights)

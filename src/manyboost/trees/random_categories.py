@@ -16,6 +16,8 @@ from manyboost.trees.random_numbers import uniform
 from manyboost.trees.random_thresholds import BELOW, MISSING
 from manyboost.trees.splitting import order_categories, sort_by_position, used_bins
 
+CATEGORIES_TO_COUNT = 16  # with more of them, sorting is faster than counting how many come before each
+
 
 class Categories(NamedTuple):
     """The categorical features, and room for their sums.
@@ -112,15 +114,20 @@ def sum_categories(categories, table, grid, growth):
 
 
 @compiled_part
+def categories_before_cut(limits, node, f, n_used):
+    """How many of a feature's categories that hold rows come before the cut: at least one, and not all where there are two."""
+    return 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1)) if n_used > 1 else n_used
+
+
+@compiled_part
 def cut_categories(table, grid, rule, limits, node, f, hist, order, position, sums):
     """Put the categories in order, cut the order at random, and give the sums before the cut; (how many, how many before)."""
     size = grid.size
     n_bins = table.features[f].n_bins
     n_used = used_bins(hist, n_bins, size, order)
-    n_left = n_used
     if n_used > 1:
         order_categories(grid, rule, hist, order, n_used, position)
-        n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1))
+    n_left = categories_before_cut(limits, node, f, n_used)
     for s in range(size):
         sums[BELOW, s, f] = 0
         sums[MISSING, s, f] = hist[n_bins * size + s]
@@ -130,27 +137,53 @@ def cut_categories(table, grid, rule, limits, node, f, hist, order, position, su
 
 
 @compiled_part
-def cut_categories_of_pairs(n_bins, l2, limits, node, f, hist, order, position, sums):
-    """:func:`cut_categories` by one output, in registers."""
+def positions_of_categories(n_bins, l2, hist, order, position):
+    """The categories that hold rows, and where one output puts each; how many there are."""
     n_used = 0
     for b in range(n_bins):
         g, h = hist[2 * b], hist[2 * b + 1]
-        if g == 0 and h == 0:
-            continue
         order[n_used] = b
         position[n_used] = np.float64(g) / (np.float64(h) + l2) if h > 0 else 0.0
-        n_used += 1
-    sort_by_position(order, position[:n_used])
-    n_left = 1 + np.int64(uniform(limits.seed, node, f) * (n_used - 1)) if n_used > 1 else n_used
-    left_g, left_h = np.int64(0), np.int64(0)
-    for u in range(n_left):
-        left_g += hist[2 * order[u]]
-        left_h += hist[2 * order[u] + 1]
-    sums[BELOW, 0, f] = left_g
-    sums[BELOW, 1, f] = left_h
-    sums[MISSING, 0, f] = hist[2 * n_bins]
-    sums[MISSING, 1, f] = hist[2 * n_bins + 1]
-    return n_used, n_left
+        n_used += np.int64((g | h) != 0)
+    return n_used
+
+
+@compiled_part
+def _is_before(position, n_used, u, n_left):
+    """Is category u among the first ``n_left`` by position, the first of equals before the others? Counted: sorting would mispredict."""
+    rank = np.int64(0)
+    at = position[u]
+    for v in range(u):
+        rank += np.int64(position[v] <= at)
+    for v in range(u + 1, n_used):
+        rank += np.int64(position[v] < at)
+    return rank < n_left
+
+
+@compiled_part
+def cut_categories_of_pairs(features, l2, limits, node, categories, of_node, order, sums):
+    """:func:`cut_categories` by one output, for all features; the order itself is not found where counting is faster."""
+    position = categories.positions
+    for f in categories.features:
+        n_bins = np.int64(features[f].n_bins)
+        hist = of_node[categories.place[f] :]
+        n_used = positions_of_categories(n_bins, l2, hist, order, position)
+        n_left = categories_before_cut(limits, node, f, n_used)
+        left_g, left_h = np.int64(0), np.int64(0)
+        if n_used <= CATEGORIES_TO_COUNT:
+            for u in range(n_used):
+                is_before = -np.int64(_is_before(position, n_used, u, n_left))
+                left_g += hist[2 * order[u]] & is_before
+                left_h += hist[2 * order[u] + 1] & is_before
+        else:
+            sort_by_position(order, position[:n_used])
+            for u in range(n_left):
+                left_g += hist[2 * order[u]]
+                left_h += hist[2 * order[u] + 1]
+        sums[BELOW, 0, f] = left_g
+        sums[BELOW, 1, f] = left_h
+        sums[MISSING, 0, f] = hist[2 * n_bins]
+        sums[MISSING, 1, f] = hist[2 * n_bins + 1]
 
 
 @compiled_part

@@ -15,7 +15,7 @@ from manyboost.trees.lanes import FEW, MANY, greatest, least, load, plus_below, 
 from manyboost.trees.random_numbers import uniform
 
 LOW, HIGH, THRESHOLD, MISSING_BIN, COLUMN_THRESHOLD = range(5)  # the first three of features, the others of columns
-BELOW, MISSING = range(2)
+BELOW, MISSING, MISSING_BELOW = range(3)  # sums at or below thresholds, of missing values, and of both
 
 
 def _least_and_greatest_of(n_lanes: int) -> Kernel:
@@ -235,22 +235,18 @@ def _sum_missing(bins, grid, rows, start, end, features, columns, missing_bin, s
 @compiled_part
 def _sum_missing_pairs(bins, dense, rows, start, end, features, columns, missing_bin, sums):
     """The same of two statistics, without a branch to mispredict."""
-    n = features.size
-    missing = np.empty(n, np.uint8)
-    first_sums, second_sums = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    for c in range(n):
-        missing[c] = missing_bin[columns[c]]
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        values = bins[i]
-        first, second = np.int64(dense[i, 0]), np.int64(dense[i, 1])
-        for c in range(n):
-            is_missing = -np.int64(values[columns[c]] == missing[c])
-            first_sums[c] += first & is_missing
-            second_sums[c] += second & is_missing
-    for c in range(n):
-        sums[0, features[c]] = first_sums[c]
-        sums[1, features[c]] = second_sums[c]
+    for begin in range(start, end, COARSE_BLOCK):
+        stop = min(begin + COARSE_BLOCK, end)
+        for c in range(features.size):
+            column, missing = bins[:, columns[c]], missing_bin[columns[c]]
+            first, second = np.int64(0), np.int64(0)
+            for r in range(begin, stop):
+                i = np.uint64(rows[r])
+                is_missing = -np.int64(column[i] == missing)
+                first += np.int64(dense[i, 0]) & is_missing
+                second += np.int64(dense[i, 1]) & is_missing
+            sums[0, features[c]] += first
+            sums[1, features[c]] += second
 
 
 @compiled_part
