@@ -157,14 +157,15 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
         check_parameters(self)
         self.__dict__.pop("models_", None)  # a fit that fails leaves no model, rather than half of an old one
         began = time.monotonic()
-        numeric, _ = read_columns(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
+        numeric, columns = read_columns(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
         labels = read_labels(numeric, y, sample_weight, self.class_weight)
         self.classes_ = labels.classes
         self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
         random = check_random_state(self.random_state)
         used = labels.y >= 0
         task = Task.of(labels.y[used], len(labels.classes), labels.weight[used])
-        rows = TrainingRows(X, y, np.where(used, labels.weight, 0.0), keys_of_numbers(numeric, labels.y))
+        weight, names = np.where(used, labels.weight, 0.0), getattr(self, "feature_names_in_", None)
+        rows = TrainingRows(X, y, weight, keys_of_numbers(numeric, labels.y), numeric, columns, names)
         parts = self._parts(task.N)
         deadline = None if self.time_limit is None else began + self.time_limit
         self._fit_parts(parts, rows, random, TimeLeft(deadline, sum(part.n_runs for part in parts)))

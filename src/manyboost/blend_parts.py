@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from manyboost.calibration import PilotPlan, Pilots
+from manyboost.columns import Columns
 from manyboost.estimator import BoostingClassifier
 
 Floats = NDArray[np.float64]
@@ -78,16 +79,23 @@ class TimeLeft:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The training rows as they were given, their labels, their weights, and keys by which pilots hold out the same of them."""
+    """The training rows as they were given, their labels, their weights, and keys by which pilots hold out the same of them.
+
+    And what was made of them: the table as numbers, what was learnt of its columns, and their names, if they had any.
+    """
 
     X: Any
     y: Any
     weight: Floats
     keys: NDArray[np.uint64]
+    numeric: Any
+    columns: Columns
+    names: NDArray[Any] | None
 
     def fitted(self, part: Part, random: np.random.RandomState, time_left: TimeLeft) -> FittedPart:
         """The runs of a part, as long as the pilots of the first find best and no surer of themselves than these say."""
-        first, pilots = self._run(part, random, time_left, PILOTS_SHARE)
+        table = self._table(part.model)
+        first, pilots = self._run(part, table, random, time_left, PILOTS_SHARE)
         length, said = first.n_estimators_, None
         if pilots is not None:
             said = pilots.stages[pilots.best].said
@@ -99,18 +107,24 @@ class TrainingRows:
         for _ in range(part.n_runs - 1):
             if time_left.is_up or not length:  # another would learn nothing, either
                 break
-            run, _ = self._run(part, random, time_left, 1.0, calibrate=False, n_estimators=length)
+            run, _ = self._run(part, table, random, time_left, 1.0, calibrate=False, n_estimators=length)
             run.temperature_ = first.temperature_ * (first.n_estimators_ / max(1, run.n_estimators_) if time_left.was_short else 1.0)
             models.append(run)
         return FittedPart(part, models, pilots, said)
 
+    def _table(self, model: BoostingClassifier) -> Any:
+        """For trees, the rows binned once for all runs; where some have no weight, these are for each run to leave out."""
+        if model.estimator is not None or not self.weight.all():
+            return self.X
+        return model._binned(self.numeric, self.columns, self.names, self.weight)
+
     def _run(
-        self, part: Part, random: np.random.RandomState, time_left: TimeLeft, share: float, **parameters: Any
+        self, part: Part, table: Any, random: np.random.RandomState, time_left: TimeLeft, share: float, **parameters: Any
     ) -> tuple[BoostingClassifier, Pilots | None]:
         seed = random.randint(np.iinfo(np.int32).max)
         model: BoostingClassifier = clone(part.model).set_params(random_state=seed, callbacks=time_left.callbacks(share), **parameters)
         plan = replace(part.pilots, first=model.calibrate == "auto" and not time_left.limited)  # with a limit, the run itself comes first
-        pilots = model._fit(self.X, self.y, self.weight, keys=self.keys, plan=plan)
+        pilots = model._fit(table, self.y, self.weight, keys=self.keys, plan=plan)
         model.callbacks = None
         return model, pilots
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from manyboost.loop import ASKED_TO_STOP, Algorithm, Boosted, Work, boost
 from manyboost.maths.links import best_temperature, careful_log_loss
 from manyboost.protocol import Floats, Task
+from manyboost.rows import Response
 from manyboost.validation import HELD_OUT_ROWS, N_FOLDS, fifths_of_rows, number_of_pilots
 from manyboost.weak_learning import Rows
 
@@ -147,26 +148,31 @@ def run_pilots(
         outside = outside[np.lexsort((task.weight[outside], keys[outside]))][:HELD_OUT_ROWS]
         inside = np.setdiff1d(np.arange(len(fold)), outside)
         out_rows, y, weight = rows.part(outside), task.y[outside], task.weight[outside]
+        columns = _GrowingColumns(out_rows, work.n_columns)
         losses: list[float] = []
+        stages: list[Floats] = []
 
-        def is_past_the_best(round_: int, _: dict[str, float], so_far: Callable[[], Any]) -> bool:
+        def is_past_the_best(round_: int, _: dict[str, float], so_far: Boosted) -> bool:
             if not give_up or round_ + 1 != lengths[len(losses)] or round_ + 1 == lengths[-1]:
                 return False
-            columns = columns_at(so_far(), out_rows, lengths[: len(losses) + 1])[-1]
-            losses.append(Stage.of(link, columns, y, weight, task.N * float(weight.sum())).loss)
+            stages.append(columns.after(round_ + 1, so_far))
+            losses.append(Stage.of(link, stages[-1], y, weight, task.N * float(weight.sum())).loss)
             return int(np.argmin(losses)) + PATIENCE < len(losses)
 
         shorter = replace(work, settings=replace(settings, n_estimators=lengths[-1]))
         boosted = boost(algorithm, task.part(inside), rows.part(inside), shorter, after_round=is_past_the_best)
         small = bool(boosted.history["loss"]) and algorithm.enough(task.part(inside), boosted.history["loss"][-1]) is not None
-        return outside, columns_at(boosted.ensemble, out_rows, lengths), boosted, small
+        if not boosted.n_rounds:  # no tree could part the rows
+            stages[:] = [np.zeros_like(columns.values)] * len(lengths)
+        stages += [columns.after(length, boosted) for length in lengths[len(stages) :]]
+        return outside, stages, boosted, small
 
     first = pilot(0, lengths, plan.first)
     gave_up = first[2].stop_reason == ASKED_TO_STOP
     if gave_up:
-        lengths = lengths[: lengths.index(first[2].ensemble.n_rounds) + 1]
+        lengths = lengths[: lengths.index(first[2].n_rounds) + 1]
     held, stages, boosted, small = zip(first, *(pilot(at, lengths, False) for at in range(1, n_pilots)), strict=True)
-    n_rounds = [one.ensemble.n_rounds for one in boosted]
+    n_rounds = [one.n_rounds for one in boosted]
     columns = [np.concatenate(of_stage) for of_stage in zip(*(of_pilot[: len(lengths)] for of_pilot in stages), strict=True)]
     if not columns[0].any():
         return None
@@ -187,15 +193,31 @@ def run_pilots(
     )
 
 
-def columns_at(ensemble: Any, rows: Rows, lengths: list[int]) -> list[Floats]:
-    """The columns of scores of rows after each length; a run that ended early has its last ones at every later length."""
+class _GrowingColumns:
+    """The columns of scores of rows, to which members are added as they are made."""
+
+    def __init__(self, rows: Rows, n_columns: int) -> None:
+        self.rows, self.values, self.n_added = rows, np.zeros((len(rows.keys), n_columns)), 0
+
+    def after(self, n_rounds: int, boosted: Boosted) -> Floats:
+        """What they are after so many rounds, which may only become more; after a run that ended earlier, what they were at its end."""
+        new = [one for one in boosted.grown[self.n_added :] if one[3] < n_rounds]
+        for member, vectors, column, _ in new:
+            _add(self.values, column, self.rows.respond(member, vectors))
+        self.n_added += len(new)
+        return self.values.copy()
+
+
+def columns_of(ensemble: Any, rows: Rows) -> Floats:
+    """The columns of scores of rows."""
     columns = np.zeros((len(rows.keys), ensemble.n_columns))
-    stages: list[Floats] = []
-    for round_, column, response in rows.replay(ensemble):
-        while round_ >= lengths[len(stages)]:
-            stages.append(columns.copy())
-        columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
-    return stages + [columns] * (len(lengths) - len(stages))
+    for _, column, response in rows.replay(ensemble):
+        _add(columns, column, response)
+    return columns
+
+
+def _add(columns: Floats, column: int, response: Response) -> None:
+    columns[:, column : column + response.vectors.shape[1]] += response.at_rows()
 
 
 def _effective_rows(task: Task, keys: NDArray[np.uint64]) -> float:

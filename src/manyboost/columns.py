@@ -281,7 +281,10 @@ def _read_each_column(
     out = np.empty((X.shape[0], n_features), order="F")
     learnt: list[tuple[Any, ...] | None] = []
     for at, (column, name) in enumerate(zip(columns, names, strict=True)):
-        values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+        if mask[at] and hasattr(column, "cat") and hasattr(column, "factorize"):  # pandas knows categories without their values
+            values = np.empty(0, object)
+        else:
+            values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
         if not mask[at]:
             learnt.append(None)
             out[:, at] = _encode_numbers(column, values, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from manyboost.boosting_parameters import BoostingParameters, full_docstring
-from manyboost.calibration import PilotPlan, Pilots, columns_at, run_pilots
+from manyboost.calibration import PilotPlan, Pilots, columns_of, run_pilots
 from manyboost.callbacks import SUPPORTED, CallbackSupportMixin, Rounds, with_callbacks
 from manyboost.columns import Columns, TakesTables, feature_names, read_columns
 from manyboost.committee import Committee
@@ -196,7 +196,10 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             return None
         reader = clone(self)
         numeric, columns = reader._read_anew(X)
-        weight, names = read_weights(numeric, sample_weight), getattr(reader, "feature_names_in_", None)
+        return self._binned(numeric, columns, getattr(reader, "feature_names_in_", None), read_weights(numeric, sample_weight))
+
+    def _binned(self, numeric: Any, columns: Columns, names: NDArray[Any] | None, weight: Floats) -> BinnedTable:
+        """The same of a table that has been read."""
         with Threads.of(self._n_threads()) as threads:
             return BinnedTable.of(numeric, columns, names, weight, self.max_bins, self._settings(0), threads)
 
@@ -225,13 +228,13 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if pilots is not None and pilots.best_length is not None:
             settings = replace(settings, n_estimators=pilots.best_length)
         if earlier is None or not self._ended_by_itself():
-            with progress_of(self, settings.n_estimators, earlier.ensemble.n_rounds if earlier else 0) as show:
+            with progress_of(self, settings.n_estimators, earlier.n_rounds if earlier else 0) as show:
 
-                def after_round(round_: int, row: dict[str, float], so_far: Callable[[], Any]) -> bool:
+                def after_round(round_: int, row: dict[str, float], so_far: Boosted) -> bool:
                     show(round_, row)
                     record = {"round": round_ + 1, **row}
                     stop = any([bool(callback(record)) for callback in self.callbacks or ()])  # noqa: C419 (each is called)
-                    return rounds.end_round(lambda: self._fitted_attributes(so_far(), decoder, 1.0)) or stop
+                    return rounds.end_round(lambda: self._fitted_attributes(so_far.ensemble, decoder, 1.0)) or stop
 
                 boosted = boost(
                     self, task, rows, replace(work, settings=settings), validation=validation, earlier=earlier, after_round=after_round
@@ -281,7 +284,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _take_over(self, boosted: Boosted, decoder: Floats | None, validation: Validation | None, settings: Settings) -> None:
         self.forest_: Ensemble  # with the others of a usable model below
-        ensemble, n_rounds = boosted.ensemble, boosted.ensemble.n_rounds
+        ensemble, n_rounds = boosted.ensemble, boosted.n_rounds
         if validation is not None and n_rounds:
             n_rounds = best_round(boosted.history["validation_error"], settings.tol) + 1
             ensemble = ensemble.first_rounds(n_rounds)
@@ -304,7 +307,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if not self.n_estimators_:
             return None
         if validation is not None and (validation.weight > 0).any():
-            columns = columns_at(self.forest_, validation.rows, [self.n_estimators_])[-1]
+            columns = columns_of(self.forest_, validation.rows)
             self.temperature_ = best_temperature(lambda factor: self._linked(columns * factor), validation.y, validation.weight)
             return None
         if self.stop_reason_ == ASKED_TO_STOP:  # no use in pilots that are longer than the model

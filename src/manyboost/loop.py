@@ -62,12 +62,22 @@ class Work:
 
 @dataclass
 class Boosted:
-    """What the loop made."""
+    """What the loop made: members behind those of an earlier fit. They become an ensemble when it is asked for, which pilots do not."""
 
-    ensemble: Any
+    earlier: Any
     history: dict[str, list[float]] = field(default_factory=dict)
     stop_reason: str = ""
     shortfall: str = ""  # of the last round that is unsolved
+    grown: list[GrownMember] = field(default_factory=list)
+    rows: Rows | None = None  # what the members were grown on
+
+    @property
+    def ensemble(self) -> Any:
+        return self.earlier if self.rows is None else self.rows.extended(self.earlier, self.grown)
+
+    @property
+    def n_rounds(self) -> int:
+        return self.grown[-1][3] + 1 if self.grown else int(self.earlier.n_rounds)
 
 
 HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_clipped", "n_made", "unsolved", "seconds")
@@ -92,7 +102,7 @@ def boost(
     *,
     validation: Validation | None = None,
     earlier: Boosted | None = None,
-    after_round: Callable[[int, dict[str, float], Callable[[], Any]], bool] | None = None,
+    after_round: Callable[[int, dict[str, float], Boosted], bool] | None = None,
 ) -> Boosted:
     """Boost until a rule says stop.
 
@@ -100,7 +110,7 @@ def boost(
     ----------
     validation : rows on which the error is watched; the rounds after the best one are dropped when it ends the fit
     earlier : what an earlier fit on the same rows made, to go on from
-    after_round : told the number of the round, its history and a way to the members so far; True stops
+    after_round : told the number of the round, its history and what has been made so far; True stops
     """
     settings, n_columns, given = work.settings, work.n_columns, task
     task = rows.agreed(task)
@@ -108,17 +118,17 @@ def boost(
     state = algorithm.start(task)
     scores = Decisions(given.y, given.weight, n_columns, work.decoder, work.threads)
     watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder, work.threads)
-    out = Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY})
+    out = Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY}, rows=rows)
     first = 0
     if earlier is not None:
-        out.ensemble = earlier.ensemble
-        first = out.ensemble.n_rounds
+        out.earlier = earlier.ensemble
+        first = out.n_rounds
         out.history = {name: list(earlier.history[name][:first]) for name in HISTORY}  # rounds dropped by early stopping are made again
-        state = _replay(algorithm, task, rows, validation, out.ensemble, scores, watched, settings.seed, state)
-    grown: list[GrownMember] = []
+        state = _replay(algorithm, task, rows, validation, out.earlier, scores, watched, settings.seed, state)
+    grown = out.grown
     responses: list[Responses] = []  # of all members, where they are revised; and what these were at the round of least validation error
     grown_at_best: list[GrownMember] = []
-    any_split = not out.ensemble.is_constant
+    any_split = not out.earlier.is_constant
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
@@ -163,7 +173,7 @@ def boost(
             out.history[name].append(row[name])
         if algorithm.revises and validation is not None and best_round(out.history["validation_error"], settings.tol) == round_:
             grown_at_best = list(grown)
-        asked = after_round is not None and after_round(round_, row, lambda: rows.extended(out.ensemble, grown))
+        asked = after_round is not None and after_round(round_, row, out)
         out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
         if out.stop_reason:
             break
@@ -172,7 +182,7 @@ def boost(
         out.stop_reason = all_rounds_made(settings.n_estimators)
     if not any_split:
         return Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY}, NO_SPLIT)
-    out.ensemble = rows.extended(out.ensemble, grown_at_best or grown)
+    out.grown = grown_at_best or grown
     return out
 
 
