@@ -181,7 +181,7 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
             "n_jobs": self.n_jobs,
         }
         trees = {
-            "n_estimators": self.n_estimators or (400 if best else 200),
+            "n_estimators": self.n_estimators or (400 if best else _rounds(n_rows, few=self.quality == "fast")),
             "max_leaf_nodes": self.max_leaf_nodes or _leaves(n_rows, grow=best),
             **shared,
         }
@@ -338,6 +338,11 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
 
 def _sharpened(probability: Floats, power: float) -> Floats:
     return softmax(power * np.log(np.maximum(probability, np.finfo(float).tiny)))
+
+
+def _rounds(n_rows: float, few: bool) -> int:
+    """Rounds of a run: where it is to be fast, few for few rows."""
+    return int(np.clip(n_rows / 8, 100, 200)) if few else 200
 
 
 def _leaves(n_rows: float, grow: bool) -> int:
