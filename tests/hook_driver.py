@@ -62,7 +62,7 @@ def drive(
             for problem in group:
                 sums = sum_leaves(problem.summed, leaf, n_leaves)
                 if problem.then is not None:
-                    sums = np.hstack([sums, sum_leaves(problem.then(sums, leaf), leaf, n_leaves)])
+                    sums = np.hstack([sums, problem.then(sums, leaf)])
                 answer = algorithm.step(task, problem, Leaves(sums, labels(problem, sums)))
                 if isinstance(answer, Answer) and answer.longest:
                     answer = _with_length(algorithm.slope(task, state, Gain(problem, answer.vectors, leaf)), answer)

@@ -25,7 +25,7 @@ from manyboost import (
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import _in_groups, _problems_of
 from manyboost.maths.codes import simplex, symmetric
-from manyboost.maths.losses import Scores, curvatures_of_shares, first_of_largest, newton_values
+from manyboost.maths.losses import Scores, first_of_largest, newton_values, sums_of_curvatures
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Gain, Leaves, Problem, Task
 from manyboost.trees.criteria import GINI_CRITERION
@@ -110,7 +110,8 @@ def test_curvatures_are_those_of_the_softmax_hessian() -> None:
     for k in range(K):
         d = np.eye(K)[r] - np.eye(K)[k]
         expected = np.einsum("nk,nkl,nl->n", d, H, d)
-        assert_allclose(np.where(r == k, 0, curvatures_of_shares(2 * scores.p, r, np.full(5, 2.0))[:, k]), 2 * expected, atol=1e-12)
+        one_by_one = sums_of_curvatures(scores.p / 5, np.full(5, 0.2), np.arange(5, dtype=np.int32), r)[:, k]  # a leaf for each row
+        assert_allclose(np.where(r == k, 0, 5 * one_by_one), expected, atol=1e-12)
         one_by_one = [0 if j == k else scores.along_pair(r, np.ones(5), int(j), k)[i, 1] for i, j in enumerate(r)]
         assert_allclose(one_by_one, expected, atol=1e-12)
     eps = 1e-5
@@ -119,13 +120,25 @@ def test_curvatures_are_those_of_the_softmax_hessian() -> None:
         assert_allclose(-scores.residual(np.arange(5) % K)[:, k].mean(), (steps[1] - steps[0]) / (2 * eps), atol=1e-9)
 
 
+def test_sums_of_curvatures_do_not_depend_on_the_order_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    p, leaf, w = rng.dirichlet(np.ones(K), 500), rng.integers(0, 3, 500).astype(np.int32), rng.dirichlet(np.full(500, 0.1))
+    w[:5] = 0.0
+    w, first, order = w / w.sum(), np.array([2, 0, 1]), rng.permutation(500)
+    sums = sums_of_curvatures(w[:, None] * p, w, leaf, first)
+    assert (sums == sums_of_curvatures((w[:, None] * p)[order], w[order], leaf[order], first)).all()
+    own = np.take_along_axis(p, first[leaf][:, None], axis=1)
+    each = w[:, None] * (own + p - (own - p) ** 2)
+    assert_allclose(sums, [each[leaf == at].sum(axis=0) for at in range(3)], rtol=1e-12)
+
+
 def test_aoso_leaves_are_newton_steps_of_the_best_partner() -> None:
     algorithm = AOSOLogitBoostClassifier(max_step=100.0)
     task, state = after(algorithm)
     (problem,) = algorithm.pose(task, state, np.random.default_rng(0))
     sums = sum_leaves(problem.summed, LEAF, 3)
     assert problem.then is not None
-    sums = np.hstack([sums, sum_leaves(problem.then(sums, LEAF), LEAF, 3)])
+    sums = np.hstack([sums, problem.then(sums, LEAF)])
     answer = algorithm.step(task, problem, Leaves(sums, np.zeros(3, np.intp)))
     assert isinstance(answer, Answer)
     for leaf in range(3):

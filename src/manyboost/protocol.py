@@ -95,8 +95,8 @@ class Problem:
     numbers : the algorithm can use a learner that answers with one number in [-1, 1]. The statistics are then the weights (n, K) and, as
         labels, the classes of an exponential loss: a class's weights for are those of its rows, all others are against.
     width : how many columns the leaves add to. Needed only of problems that share their first column with another of the same round
-    then : statistics to sum at the leaves in a second pass, from the sums of the first (L, S) and the leaf of each row; the sums that
-        ``step`` sees are those of both passes side by side
+    then : further sums of each leaf, (L, T), by a second pass, from the sums of the first (L, S) and the leaf of each row; they must not
+        depend on the order of the rows. ``step`` sees the sums of both passes side by side
     """
 
     statistics: Statistics
@@ -108,7 +108,7 @@ class Problem:
     shares: bool = False
     numbers: bool = False
     width: int = 0
-    then: Callable[[Floats, NDArray[np.int32]], Statistics] | None = None
+    then: Callable[[Floats, NDArray[np.int32]], Floats] | None = None
 
     @property
     def summed(self) -> Statistics:

@@ -134,4 +134,4 @@ def sums_of_leaves(problem: Problem, leaf: NDArray[np.int32], n_leaves: int, kno
     sums = sum_leaves(problem.summed, leaf, n_leaves) if known is None else known
     if problem.then is None:
         return sums
-    return np.hstack([sums, sum_leaves(problem.then(sums, leaf), leaf, n_leaves)])
+    return np.hstack([sums, problem.then(sums, leaf)])

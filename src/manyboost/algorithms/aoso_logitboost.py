@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.links import softmax
-from manyboost.maths.losses import TIE, Scores, curvatures_of_shares, first_of_largest, newton_values
+from manyboost.maths.losses import TIE, Scores, first_of_largest, newton_values, sums_of_curvatures
 from manyboost.parameters import choice, integer, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import pair_of_classes
@@ -71,9 +71,8 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
         order = np.argsort(-np.rint(np.bincount(task.y, w, task.K) / TIE), kind="stable")
         shares = state.shares(w, order)
 
-        def curvatures(sums: Floats, leaf: NDArray[np.int32]) -> Statistics:
-            r = first_of_largest(*_gradients(sums))
-            return Statistics.of_rows(curvatures_of_shares(shares, np.take(r, leaf), w))
+        def curvatures(sums: Floats, leaf: NDArray[np.int32]) -> Floats:
+            return sums_of_curvatures(shares, w, leaf, first_of_largest(*_gradients(sums)))
 
         statistics = Statistics.of_both(shares, np.argsort(order)[task.y], w, task.K)
         return [Problem(statistics, pair_of_classes(self.l2 / task.N), statistics, tag=order, then=curvatures)]

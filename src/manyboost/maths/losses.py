@@ -81,20 +81,26 @@ def _shares(p: Floats, weight: Floats, order: NDArray[np.integer], out: Floats) 
 
 
 @compiled
-def _curvatures(shares: Floats, first: NDArray[np.integer], weight: Floats, out: Floats) -> None:
+def _sum_curvatures(
+    shares: Floats, weight: Floats, leaf: NDArray[np.int32], first: NDArray[np.integer], scale: float, sums: NDArray[np.int64]
+) -> None:
     for i in range(shares.shape[0]):
-        q, w = shares[i, first[i]], weight[i]
+        at = np.uint64(leaf[i])
+        q, w = shares[i, first[at]], weight[i]
         inverse, least = 1.0 / w if w > 0 else 0.0, w * LEAST_CURVATURE
         for k in range(shares.shape[1]):
             d = q - shares[i, k]
-            out[i, k] = max(q + shares[i, k] - d * d * inverse, least)
+            sums[at, k] += np.int64(np.rint(scale * max(q + shares[i, k] - d * d * inverse, least)))
 
 
-def curvatures_of_shares(shares: Floats, first: NDArray[np.integer], weight: Floats) -> Floats:
-    """w (p_r + p_k - (p_r - p_k)^2) for the class r of each row and every k, from w p, (n, K)."""
-    out = np.empty_like(shares)
-    _curvatures(shares, first, weight, out)
-    return out
+def sums_of_curvatures(shares: Floats, weight: Floats, leaf: NDArray[np.int32], first: NDArray[np.integer]) -> Floats:
+    """w (p_r + p_k - (p_r - p_k)^2) summed over the rows of each leaf, whose class r is ``first``, for every k, from w p: (L, K).
+
+    In whole multiples of 2^-60, so that the order of the rows does not matter: none exceeds 2 w, and all w are one together.
+    """
+    sums = np.zeros((len(first), shares.shape[1]), np.int64)
+    _sum_curvatures(shares, weight, leaf, first, 2.0**60, sums)
+    return np.ldexp(sums.astype(np.float64), -60)
 
 
 def newton_values(gradient: Floats, curvature: Floats, most: float) -> tuple[Floats, bool]:
