@@ -1,6 +1,7 @@
-"""Columns that several features share: which codes the rows of a node have, and the sums of the rows of each code.
+"""The sums of the rows of each code: of categories, and of columns that several features share.
 
-A feature of such a column owns some of its codes; with all others it is in its ``zero_bin``, see
+Codes of many columns that have few of them are compared in vector registers, see :mod:`~manyboost.trees.lanes`; sums of others are looked
+up. A feature of such a column owns some of its codes; with all others it is in its ``zero_bin``, see
 :func:`~manyboost.trees.binning.share_columns`.
 """
 
@@ -8,8 +9,11 @@ import numpy as np
 
 from manyboost.compiled import compiled_part
 from manyboost.trees.exact_sums import COARSE_BLOCK
+from manyboost.trees.lanes import FEW, as_long, load, plus_below, store, zeros
 
 CODES_TO_PACK = 24  # of a column, on average; with more of them, taking the sums of each block apart costs more than it saves
+MOST_CODES_IN_LANES = 8  # of a column
+LEVELS = np.repeat(np.arange(MOST_CODES_IN_LANES + 1, dtype=np.uint8)[:, None], FEW, axis=1)  # row c: c in every lane
 
 
 @compiled_part
@@ -140,6 +144,50 @@ def _sum_packed_pair_by_code(bins, rows, start, end, dense, columns, places, his
             hist[2 * s] += (packed[s] - second) >> 32
             hist[2 * s + 1] += second
             packed[s] = 0
+
+
+@compiled_part
+def _at_or_below_two(bins, rows, start, end, dense, first, code, below):
+    """The sums of two statistics over the rows at or below ``code``, and below the next but one, in :data:`FEW` columns."""
+    low, high = load(LEVELS, code, 0, FEW), load(LEVELS, code + 1, 0, FEW)
+    for begin in range(start, end, COARSE_BLOCK):
+        g_low, h_low, g_high, h_high = zeros(32, FEW), zeros(32, FEW), zeros(32, FEW), zeros(32, FEW)
+        for r in range(begin, min(begin + COARSE_BLOCK, end)):
+            i = np.uint64(rows[r])
+            values = load(bins, i, first, FEW)
+            g_low = plus_below(g_low, values, low, dense[i, 0])
+            h_low = plus_below(h_low, values, low, dense[i, 1])
+            g_high = plus_below(g_high, values, high, dense[i, 0])
+            h_high = plus_below(h_high, values, high, dense[i, 1])
+        store(below, 2 * code, 0, load(below, 2 * code, 0, FEW) + as_long(g_low))
+        store(below, 2 * code + 1, 0, load(below, 2 * code + 1, 0, FEW) + as_long(h_low))
+        store(below, 2 * code + 2, 0, load(below, 2 * code + 2, 0, FEW) + as_long(g_high))
+        store(below, 2 * code + 3, 0, load(below, 2 * code + 3, 0, FEW) + as_long(h_high))
+
+
+@compiled_part
+def sum_few_codes(bins, rows, start, end, dense, total, n_codes, places, hist):
+    """Sums of two statistics over the rows of each code; ``total`` are those of all rows.
+
+    Of each :data:`FEW` columns ``n_codes`` is the number of codes, 0 where they are none of ours, and of each column ``places`` says where
+    its sums begin in ``hist``, and how many they are: one less than it has codes, or none.
+    """
+    below = np.empty((2 * MOST_CODES_IN_LANES, FEW), np.int64)
+    for group in range(n_codes.size):
+        n, first = n_codes[group], group * FEW
+        below[:] = 0
+        for code in range(0, n - 1, 2):
+            _at_or_below_two(bins, rows, start, end, dense, first, code, below)
+        for lane in range(FEW if n > 0 else 0):
+            at, n_sums = places[0, first + lane], places[1, first + lane]
+            g, h = np.int64(0), np.int64(0)
+            for code in range(n_sums):
+                last = code >= n - 1
+                to_g = total[0] if last else below[2 * code, lane]
+                to_h = total[1] if last else below[2 * code + 1, lane]
+                hist[at + 2 * code] = to_g - g
+                hist[at + 2 * code + 1] = to_h - h
+                g, h = to_g, to_h
 
 
 @compiled_part

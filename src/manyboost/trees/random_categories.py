@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled_part
 from manyboost.trees.binning import SPARSE, Table
-from manyboost.trees.code_sums import sum_codes
+from manyboost.trees.code_sums import MOST_CODES_IN_LANES, sum_codes, sum_few_codes
+from manyboost.trees.lanes import FEW
 from manyboost.trees.nodes import LARGE_OPEN, PARENT_SLOT, SMALL, SMALL_OPEN, SMALL_SLOT
 from manyboost.trees.random_numbers import uniform
 from manyboost.trees.random_thresholds import BELOW, MISSING
 from manyboost.trees.splitting import order_categories, sort_by_position, used_bins
 
+LOOKED_UP_MEANWHILE = 3  # codes, while two are compared with those of all columns side by side
+ROWS_FOR_LANES = 32  # of a node; in smaller ones taking the sums apart costs more than it saves
 CATEGORIES_TO_COUNT = 16  # with more of them, sorting is faster than counting how many come before each
 
 
@@ -27,6 +30,8 @@ class Categories(NamedTuple):
     features, columns : (m,) their numbers, and the columns they are in
     starts : (m,) where the sums of each begin among those of a node; each has one behind its categories for missing values
     place : (p,) the same of any feature
+    others, other_starts : the same as ``columns`` and ``starts`` of those whose codes are looked up in large nodes, too
+    n_codes, in_lanes : what :func:`~manyboost.trees.code_sums.sum_few_codes` is told of the rest
     n_sums : of a node
     sums : of the nodes that are kept, by their slots, and behind them of two more
     positions : (256,) of the categories of a feature in their order
@@ -36,6 +41,10 @@ class Categories(NamedTuple):
     columns: NDArray[np.uint64]
     starts: NDArray[np.uint64]
     place: NDArray[np.int64]
+    others: NDArray[np.uint64]
+    other_starts: NDArray[np.uint64]
+    n_codes: NDArray[np.int64]
+    in_lanes: NDArray[np.int64]
     n_sums: int
     sums: NDArray[np.int64]
     positions: NDArray[np.float64]
@@ -50,12 +59,35 @@ def n_category_bins(table: Table) -> int:
 def find_categories(table: Table, size: int, sums: NDArray[np.int64], positions: NDArray[np.float64]) -> Categories:
     """Those of a table; ``size`` is the number of statistics, ``sums`` and ``positions`` the room."""
     features = np.flatnonzero(table.features["categorical"][:-1])
-    ends = np.cumsum((table.features["n_bins"][features].astype(np.int64) + 1) * size)
-    starts = ends - (table.features["n_bins"][features].astype(np.int64) + 1) * size
+    found = table.features[features]
+    ends = np.cumsum((found["n_bins"] + 1) * size)
+    starts = ends - (found["n_bins"] + 1) * size
     place = np.zeros(table.n_features, np.int64)
     place[features] = starts
-    columns = table.features["column"][features].astype(np.uint64)
-    return Categories(features, columns, starts.astype(np.uint64), place, int(ends[-1]) if len(ends) else 0, sums, positions)
+    columns = found["column"]
+    n_codes, in_lanes = _for_lanes(table, columns, starts, found["n_bins"] + 1, found["n_bins"] + found["missing"])
+    other = np.ones(len(columns), bool) if table.layout == SPARSE else in_lanes[1, columns] == 0
+    columns, starts = columns.astype(np.uint64), starts.astype(np.uint64)
+    n_sums = int(ends[-1]) if len(ends) else 0
+    return Categories(features, columns, starts, place, columns[other], starts[other], n_codes, in_lanes, n_sums, sums, positions)
+
+
+def _for_lanes(
+    table: Table, columns: NDArray[np.int64], starts: NDArray[np.int64], n_sums: NDArray[np.int64], n_codes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of neighbouring columns the number of codes, and of each column its place and the number of its sums, where lanes are faster.
+
+    They are where many columns have few codes: comparing all of them with two codes takes as long as looking up some codes.
+    """
+    groups = np.zeros(table.bins.shape[1] // FEW, np.int64)
+    places = np.zeros((2, table.bins.shape[1]), np.int64)
+    for group in range(len(groups) if table.layout != SPARSE else 0):
+        ours = np.flatnonzero((columns // FEW == group) & (n_codes <= MOST_CODES_IN_LANES))
+        most = int(n_codes[ours].max(initial=0))
+        if len(ours) >= LOOKED_UP_MEANWHILE * (most // 2) and most > 0:
+            groups[group] = most
+            places[:, columns[ours]] = starts[ours], n_sums[ours]
+    return groups, places
 
 
 @compiled_part
@@ -106,7 +138,13 @@ def sum_categories(categories, table, grid, growth):
             own[s] = 0
         node = growth.nodes[now[SMALL + which]]
         if table.layout != SPARSE:
-            sum_codes(table, grid, growth.rows, node.start, node.end, categories.columns, categories.starts, own)
+            columns, starts = categories.columns, categories.starts
+            if grid.size == 2 and grid.n_dense == 2 and node.end - node.start >= ROWS_FOR_LANES:
+                total, n_codes, in_lanes = growth.sums[now[SMALL + which]], categories.n_codes, categories.in_lanes
+                sum_few_codes(table.bins, growth.rows, node.start, node.end, grid.dense, total, n_codes, in_lanes, own)
+                columns, starts = categories.others, categories.other_starts
+            if columns.size:
+                sum_codes(table, grid, growth.rows, node.start, node.end, columns, starts, own)
             continue
         for f in categories.features:
             of_feature = own[categories.place[f] :]
