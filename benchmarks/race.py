@@ -3,6 +3,7 @@
     python benchmarks/race.py --data DIR                     every set, five folds; goes on where an earlier run ended
     python benchmarks/race.py --data DIR --folds 1 --most-cells 1000000
     python benchmarks/race.py --data DIR --aims letter,mnist,covertype    "best" on the literature's splits
+    python benchmarks/race.py --data DIR --official --sets letter,isolet  everybody on the official splits
     python benchmarks/race.py --data DIR --memory            how much memory a fit takes, on the first fold (Linux)
     python benchmarks/race.py --data DIR --times             how long the quick ones take: in turns, the least of three, on the first fold
     python benchmarks/race.py --report                       the tables alone, from what has been run
@@ -39,7 +40,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from manyboost import ManyBoostClassifier
-from manyboost.evaluation import KFold, compare_errors, load, run
+from manyboost.evaluation import KFold, OfficialSplit, compare_errors, load, run
 from manyboost.evaluation.contestants import Contestant, peers
 from manyboost.evaluation.datasets import DataSet, available
 from manyboost.evaluation.runs import prepared
@@ -47,7 +48,7 @@ from manyboost.plots import CriticalDifferenceDisplay
 
 HERE = Path(__file__).parent
 JOURNAL, PAGE, PICTURE = HERE / "results" / "race.csv", HERE / "RACE.md", HERE / "results" / "race.png"
-AIMS, MEMORY, TIMES = (HERE / "results" / f"race_{name}.csv" for name in ("aims", "memory", "times"))
+AIMS, OFFICIAL, MEMORY, TIMES = (HERE / "results" / f"race_{name}.csv" for name in ("aims", "official", "memory", "times"))
 LONG = 10.0  # seconds: a longer fit is timed once
 QUICK = ["ManyBoost fast", "LightGBM", "XGBoost", "HistGradientBoosting"]
 OURS = [f"ManyBoost {quality}" for quality in ("fast", "balanced", "best")]
@@ -93,6 +94,13 @@ def race(n_folds: int, folder: Path, most_cells: float, names: list[str] | None,
         for is_slow, n_splits in ((False, n_folds), (True, 1)):
             some = [one for one in those if (one.name in FIRST_FOLD) == is_slow]
             run([data], some, KFold(5), JOURNAL, n_splits=n_splits, curves=False, verbose=1)
+
+
+def official(folder: Path, most_cells: float, names: list[str] | None, without: list[str]) -> None:
+    """Everybody on the official split of the sets that have one."""
+    for data, those in heats(folder, most_cells, names, without):
+        if data.n_train is not None:
+            run([data], those, OfficialSplit(), OFFICIAL, curves=False, verbose=1)
 
 
 def memory(folder: Path, most_cells: float, names: list[str] | None, without: list[str]) -> None:
@@ -196,6 +204,11 @@ def tables(results: pd.DataFrame, of_first_fold: pd.DataFrame) -> str:
         rows = pd.read_csv(AIMS).drop_duplicates("data_set", keep="last").itertuples()
         said = [f"{row.data_set} {100 * row.error:.2f} % (log-loss {row.log_loss:.4f}, {row.fit_seconds:.0f} s)" for row in rows]
         lines += [f"Error of ManyBoost best on the splits of the literature: {', '.join(said)}.", ""]
+    if OFFICIAL.exists():
+        of_splits = pd.read_csv(OFFICIAL)
+        lines += ["## On official splits", ""]
+        for measure, title, digits in (("error", "Test error %", 2), ("log_loss", "Log-loss", 4), ("fit_seconds", "Fit, CPU seconds", 1)):
+            lines += [f"### {title}", "", _markdown(_by_set(of_splits, measure), digits), ""]
     for measure, title, digits in (
         ("error", "Test error %", 2), ("log_loss", "Log-loss", 4), ("fit_seconds", "Fit, CPU seconds", 2),
         ("predict_seconds", "Predict, CPU seconds", 3),
@@ -312,6 +325,7 @@ def main() -> None:
     parser.add_argument("--sets", help="names, with commas between them; otherwise all of the folder")
     parser.add_argument("--without", default="", help="names of contestants to leave out, with commas between them")
     parser.add_argument("--aims", help="names, with commas between them: fit the best quality on the splits of the literature instead")
+    parser.add_argument("--official", action="store_true", help="run on official splits instead")
     parser.add_argument("--memory", action="store_true", help="measure memory instead")
     parser.add_argument("--times", action="store_true", help="measure the time of the quick ones in turns instead")
     parser.add_argument("--report", action="store_true", help="write the tables only")
@@ -325,8 +339,8 @@ def main() -> None:
         else:
             names = arguments.sets.split(",") if arguments.sets else None
             choice = folder, arguments.most_cells, names, arguments.without.split(",")
-            if arguments.memory or arguments.times:
-                (memory if arguments.memory else times)(*choice)
+            if arguments.memory or arguments.times or arguments.official:
+                (memory if arguments.memory else times if arguments.times else official)(*choice)
             else:
                 race(arguments.folds, *choice)
     results = pd.read_csv(JOURNAL)
