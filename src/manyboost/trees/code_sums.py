@@ -44,8 +44,21 @@ def _find_codes(bins, rows, start, end, columns, found):
 
 @compiled_part
 def ranges_of_features(table, rows, start, end, low, high, codes):
-    """From ranges of columns to ranges of features; backwards, because no feature stands before its column."""
+    """From ranges of columns to ranges of features; backwards, because no feature stands before its column.
+
+    Features of two bins have one threshold, whatever their range: where all rows are on one side of it, its split is of no use. So codes
+    need not be looked at for them.
+    """
     if codes is None:  # a plain table: no columns are shared
+        return
+    only_twos = True
+    for f in range(table.features.size - 1):
+        only_twos &= (table.features[f].start < 0) | (table.features[f].n_bins == 2)
+    if only_twos:
+        for f in range(table.features.size - 2, -1, -1):
+            feature = table.features[f]
+            low[f] = low[feature.column] if feature.start < 0 else np.uint8(0)
+            high[f] = high[feature.column] if feature.start < 0 else np.uint8(1)
         return
     shared, number = _shared_columns(table)
     found = np.zeros((shared.size, 256), np.uint8)
