@@ -20,6 +20,7 @@ from manyboost.trees.criteria import (
     NEWTON,
     SHARED_SIGN,
     Rule,
+    newton,
     node_loss,
     node_weight,
     profile,
@@ -31,6 +32,7 @@ from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, to_grid
 from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.node_sums import sum_rows
+from manyboost.trees.random_categories import find_categories
 from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
 from manyboost.trees.splitting import order_categories
 from manyboost.trees.statistics import Statistics
@@ -283,6 +285,29 @@ def test_trees(criterion, splitter):
     assert len(splits) > N_TREES / 2
     assert (splits["bin"] < 0).sum() >= 5
     assert 0.1 < splits["missing_left"].mean() < 0.9
+
+
+def test_trees_of_many_columns_of_few_categories():
+    """Where neighbouring columns have few codes, those of large nodes are summed side by side."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        case = make(seed, "newton", "random", all_rows=True)
+        n, most = int(rng.integers(50, 300)), int(rng.integers(2, 9))
+        n_categories = rng.integers(1, most + 1, int(rng.integers(18, 50))).astype(np.int32)
+        X = np.column_stack([rng.integers(0, k, n).astype(float) for k in n_categories])
+        X[:, -1] = rng.standard_normal(n)  # a number, and categories too many to be compared one by one
+        n_categories[-1], n_categories[3] = 0, 40
+        X[:, 3] = rng.integers(0, 40, n)
+        X[rng.random(X.shape) < rng.choice([0.0, 0.1])] = np.nan
+        binning = find_cuts(X, np.ones(n), n_categories, 255)
+        table = apply_bins(X, binning, ROW_MAJOR)
+        statistics = Statistics.of_rows(np.column_stack([rng.standard_normal(n), rng.random(n) * (rng.random(n) < 0.9)]))
+        limits = GrowthLimits(max_leaf_nodes=12, splitter="random", min_samples_leaf=int(rng.choice([1, 1, 3])))
+        case = replace(case, X=X, binning=binning, table=table, limits=limits, statistics=statistics, criterion=newton(1, 0.5))
+        assert find_categories(table, 2, np.empty(0, np.int64), np.empty(0)).n_codes.any()
+        expected = reference.grow(case.table, case.limits, case.statistics, case.criterion, case.seed, case.rows)
+        assert_same_tree(case.grown(), expected, seed)
+        assert (expected[0].nodes["bin"][~expected[0].is_leaf] < 0).any()
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
