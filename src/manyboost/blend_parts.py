@@ -81,7 +81,7 @@ class TimeLeft:
 class TrainingRows:
     """The training rows as they were given, their labels, their weights, and keys by which pilots hold out the same of them.
 
-    And what was made of them: the table as numbers, what was learnt of its columns, and their names, if they had any.
+    ``numeric``, ``columns`` and ``names`` are what was made of X: its numbers, what was learnt of its columns, and what they are called.
     """
 
     X: Any

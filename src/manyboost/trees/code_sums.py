@@ -161,7 +161,7 @@ def _sum_packed_pair_by_code(bins, rows, start, end, dense, columns, places, his
 
 @compiled_part
 def _at_or_below_two(bins, rows, start, end, dense, first, code, below):
-    """The sums of two statistics over the rows at or below ``code``, and below the next but one, in :data:`FEW` columns."""
+    """Add to ``below`` the sums of two statistics over the rows at or below ``code``, then those up to the next, in :data:`FEW` columns."""
     low, high = load(LEVELS, code, 0, FEW), load(LEVELS, code + 1, 0, FEW)
     for begin in range(start, end, COARSE_BLOCK):
         g_low, h_low, g_high, h_high = zeros(32, FEW), zeros(32, FEW), zeros(32, FEW), zeros(32, FEW)
@@ -182,8 +182,8 @@ def _at_or_below_two(bins, rows, start, end, dense, first, code, below):
 def sum_few_codes(bins, rows, start, end, dense, total, n_codes, places, hist):
     """Sums of two statistics over the rows of each code; ``total`` are those of all rows.
 
-    Of each :data:`FEW` columns ``n_codes`` is the number of codes, 0 where they are none of ours, and of each column ``places`` says where
-    its sums begin in ``hist``, and how many they are: one less than it has codes, or none.
+    Of each :data:`FEW` neighbouring columns ``n_codes`` is the largest number of codes, 0 where they are none of ours. Of each column
+    ``places`` says where its sums begin in ``hist``, and of how many codes there are some: none where it is looked up instead.
     """
     below = np.empty((2 * MOST_CODES_IN_LANES, FEW), np.int64)
     for group in range(n_codes.size):
