@@ -74,7 +74,7 @@ def test_two_classes_are_adaboost(name: str, seed: int) -> None:
 
     def says_the_class(problem: Problem, sums: Floats) -> Integers:
         """Leaf 0 says class 0 and leaf 1 class 1, by the colours that rows of these have."""
-        first = int(problem.statistics.label[y == 0][0]) if problem.statistics.n_labels else 0
+        first = int(problem.made().label[y == 0][0]) if problem.made().n_labels else 0
         return np.array([first, 1 - first])
 
     expected = list(adaboost(y, weight, 8, rng))
@@ -456,6 +456,6 @@ def test_a_tree_is_told_how_much_each_row_weighs_against_the_other_colour() -> N
     (problem,) = AdaBoostOCClassifier(colouring="max_cut").pose(task, Weights.of(D), np.random.default_rng(0))
     mu, total = problem.tag
     assert total == pytest.approx(1)
-    np.testing.assert_array_equal(problem.statistics.label, mu[task.y] > 0)
+    np.testing.assert_array_equal(problem.made().label, mu[task.y] > 0)
     expected = [(D[i] * (mu != mu[task.y[i]])).sum() for i in range(40)]
-    np.testing.assert_allclose(problem.statistics.weight, expected, rtol=1e-12)
+    np.testing.assert_allclose(problem.made().weight, expected, rtol=1e-12)

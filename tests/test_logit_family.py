@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from hook_driver import Floats, Integers, drive
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq, minimize
+from scipy.special import softmax as scipy_softmax
 from sklearn.datasets import load_digits
 from test_theory import adaboost, error_with_ties, noisy, staged_scores
 
@@ -25,6 +26,7 @@ from manyboost import (
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import _in_groups, _problems_of
 from manyboost.maths.codes import simplex, symmetric
+from manyboost.maths.links import ROWS_IN_CACHE, softmax
 from manyboost.maths.losses import Scores, first_of_largest, newton_values, sums_of_curvatures
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Gain, Leaves, Problem, Task
@@ -99,6 +101,15 @@ def test_statistics_are_gradient_and_curvature_of_the_loss(name: str) -> None:
             assert_allclose(speed**2 * h, curvature, atol=1e-6)
             n_problems += 1
     assert n_problems == (K * (K - 1) if name == "abc" else K)
+
+
+@pytest.mark.parametrize("n", [1, ROWS_IN_CACHE, 2 * ROWS_IN_CACHE + 300])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_softmax_of_rows_and_of_columns_is_scipys(n: int, order: Literal["C", "F"]) -> None:
+    rng = np.random.default_rng(n)
+    for K in (2, 3, 7, 26):
+        F = np.asarray(rng.normal(size=(n, K)) * rng.choice([1.0, 30.0, 800.0], (n, 1)), order=order)
+        assert_array_equal(softmax(F), scipy_softmax(F, axis=1))
 
 
 def test_curvatures_are_those_of_the_softmax_hessian() -> None:
@@ -189,7 +200,7 @@ def test_mcboost_grows_by_minus_the_gradient() -> None:
     found = (u @ s)[1]
     unit = float(found @ slopes / (found @ found))
     assert_allclose(unit * found, slopes, atol=1e-8)
-    assert np.abs(problem.statistics.dense[:, :-1] / task.weight[:, None]).max() == pytest.approx(1)  # the unit: the steepest row
+    assert np.abs(problem.made().dense[:, :-1] / task.weight[:, None]).max() == pytest.approx(1)  # the unit: the steepest row
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------------------------
@@ -216,7 +227,7 @@ def test_working_responses_are_cut_off() -> None:
             z = np.where(own, 1 / p, -1 / (1 - p))
             z = z if z_max is None else np.clip(z, -z_max, z_max)
             w = task.weight * (own - p) / z
-            assert_allclose(problem.statistics.dense, np.column_stack([w * z, w]), rtol=1e-12)
+            assert_allclose(problem.made().dense, np.column_stack([w * z, w]), rtol=1e-12)
     assert np.abs(z).max() == 1.2
 
 

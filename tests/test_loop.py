@@ -11,8 +11,9 @@ from sklearn.base import clone
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.checks import digest, some_rows
+from manyboost.estimator import BoostingClassifier
 from manyboost.loop import HISTORY, best_round
-from manyboost.protocol import Task
+from manyboost.protocol import Problem, Task
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_uniformly
 from manyboost.trees.statistics import Statistics
@@ -326,3 +327,37 @@ def test_without_warm_start_a_fit_begins_anew():
     model = small(n_estimators=5).fit(X, Y)
     assert digest(model.fit(X[:, :3], Y)) == digest(small(n_estimators=5).fit(X[:, :3], Y))
     assert model.n_features_in_ == 3
+
+
+# ---- columns that the state holds ------------------------------------------------------------------------------------------------------
+
+HOLDERS = [one for one in each_with_settings(n_estimators=6, random_state=0) if type(one).columns is not BoostingClassifier.columns]
+
+
+@pytest.mark.parametrize("estimator", HOLDERS, ids=lambda estimator: type(estimator).__name__)
+def test_columns_of_the_state_are_what_the_members_add_up_to(estimator, monkeypatch):
+    shown = digest(clone(estimator).fit(X, Y, sample_weight=WEIGHT))
+    longer = clone(estimator).set_params(n_estimators=3, warm_start=True).fit(X, Y, sample_weight=WEIGHT)
+    assert digest(longer.set_params(n_estimators=6).fit(X, Y, sample_weight=WEIGHT)) == shown
+    monkeypatch.setattr(type(estimator), "columns", BoostingClassifier.columns)
+    assert digest(clone(estimator).fit(X, Y, sample_weight=WEIGHT)) == shown
+
+
+def test_some_algorithms_hold_them():
+    assert {"ABCLogitBoostClassifier", "AOSOLogitBoostClassifier"} <= {type(one).__name__ for one in HOLDERS}
+
+
+# ---- statistics that are made when they are wanted -------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_going_on_makes_no_statistics_of_rounds_that_are_made(estimator, monkeypatch):
+    made = []
+    monkeypatch.setattr(Problem, "made", lambda self, as_before=Problem.made: made.append(self) or as_before(self))
+    model = clone(estimator).set_params(n_estimators=4, warm_start=True, calibrate=False).fit(X, Y)
+    if model.revises:
+        pytest.skip("starts anew")
+    first = len(made)
+    model.set_params(n_estimators=5).fit(X, Y)
+    assert first > 0
+    assert len(made) - first < first

@@ -138,7 +138,7 @@ def test_m1w_is_samme() -> None:
 
 def rewards_of(algorithm: BoostingClassifier, task: Task, D: Floats) -> Floats:
     (problem,) = algorithm.pose(task, Weights.of(D), np.random.default_rng(0))
-    return problem.statistics.dense
+    return problem.made().dense
 
 
 def pseudo_loss(D: Floats, y: Integers, h: Floats) -> Floats:
@@ -458,6 +458,6 @@ def test_problem_of_rewards_has_no_labels() -> None:
         *AdaBoostMMClassifier().pose(task, Weights.of(D), np.random.default_rng(0)),
     ]
     for problem in problems:
-        assert problem.statistics.n_labels == 0
+        assert problem.made().n_labels == 0
         assert problem.criterion.of_labels
-    np.testing.assert_allclose(problems[1].statistics.dense, 3 * problems[0].statistics.dense, rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(problems[1].made().dense, 3 * problems[0].made().dense, rtol=1e-12, atol=1e-16)

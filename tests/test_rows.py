@@ -104,3 +104,20 @@ def test_the_root_of_a_separator_is_that_of_a_bracketing_method():
             n_found += 1
             assert abs(u - brentq(slope, u - 1, u + 1, xtol=1e-15, rtol=1e-15)) <= 1e-14 * max(abs(u), 1.0)
     assert n_found > 1000
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_decisions_by_columns_that_somebody_else_keeps(n_threads):
+    rng = np.random.default_rng(0)
+    n, K = BLOCK + 7, 4
+    y, weight, decoder = rng.integers(0, K, n), rng.random(n), rng.standard_normal((K, K))
+    with Threads.of(n_threads) as team:
+        for given in (None, decoder):
+            own, shown = (Decisions(y, weight, K, given, team) for _ in range(2))
+            columns = np.zeros((K, n)).T
+            for _ in range(3):
+                vectors, leaf = rng.integers(-2, 3, (5, K)).astype(float), rng.integers(0, 5, n).astype(np.int32)
+                own.add(Response(vectors, leaf), 0)
+                columns = np.asfortranarray(columns + vectors[leaf])
+                shown.read(columns)
+                assert shown.error() == own.error() == slow_error(columns, given, y, weight)

@@ -271,10 +271,10 @@ class ClassifierLearner:
         X, n = self.rows.X, len(self.rows.keys)
         if member.says_shares:
             shares, leaf = member.shares(X), np.arange(n, dtype=np.int32)
-            return Grown(member, leaf, Leaves(sums_of_leaves(problem, leaf, n), shares.argmax(axis=1), shares))
+            return Grown(member, leaf, Leaves(sums_of_leaves(problem, problem.summed, leaf, n), shares.argmax(axis=1), shares))
         leaf = member.labels(X)
         member = Fitted(member.fitted, member.n_labels, member.only, False, len(np.unique(leaf)))
-        return Grown(member, leaf, Leaves(sums_of_leaves(problem, leaf, member.n_labels), np.arange(member.n_labels)))
+        return Grown(member, leaf, Leaves(sums_of_leaves(problem, problem.summed, leaf, member.n_labels), np.arange(member.n_labels)))
 
 
 class _NoLabels(Exception):
@@ -283,7 +283,7 @@ class _NoLabels(Exception):
 
 def _labelled(problem: Problem) -> tuple[NDArray[np.intp], NDArray[np.integer], Floats, int]:
     """The problem as rows (by number), a label and a weight for each, and the number of labels."""
-    statistics = problem.statistics
+    statistics = problem.made()
     of_labels = problem.criterion.of_labels
     if problem.rewards is not None or (of_labels and not statistics.n_labels):
         rewards = statistics.dense if problem.rewards is None else problem.rewards()

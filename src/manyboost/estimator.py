@@ -73,6 +73,10 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         """The state after a round."""
         raise NotImplementedError
 
+    def columns(self, state: Any) -> Floats | None:
+        """What all members so far add up to, (n, C), where the state holds it, a column's rows side by side; else the loop adds it up."""
+        return None
+
     def slope(self, task: Task, state: Any, gain: Gain) -> Slope:
         """How steep the loss of each row is along the direction of a gain; asked where ``step`` answers with ``longest``."""
         raise NotImplementedError

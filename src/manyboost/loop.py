@@ -34,6 +34,7 @@ class Algorithm(Protocol):
     def slope(self, task: Task, state: Any, gain: Gain) -> Slope: ...
     def settle(self, task: Task, state: Any, gains: Sequence[Gain]) -> Sequence[Floats]: ...
     def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any: ...
+    def columns(self, state: Any) -> Floats | None: ...
     def revised(self, task: Task, state: Any) -> Sequence[Floats]: ...
     def loss(self, task: Task, state: Any) -> float: ...
     def enough(self, task: Task, loss: float) -> str | None: ...
@@ -144,10 +145,14 @@ def boost(
         answers, state = best.answers, best.state
         shortfall = algorithm.shortfall(task, state)
         out.shortfall = f"round {round_ + 1}: {shortfall}" if shortfall else out.shortfall
+        columns = algorithm.columns(state)
+        if columns is not None:
+            scores.read(columns)
         for gain, (member, vectors) in zip(best.gains, best.kept, strict=True):
             column = gain.problem.column
             grown.append((member, vectors, column, round_))
-            scores.add(Response(gain.vectors, gain.leaf, gain.numbers), column)
+            if columns is None:
+                scores.add(Response(gain.vectors, gain.leaf, gain.numbers), column)
             if validation is not None and watched is not None:
                 watched.add(validation.rows.respond(member, vectors), column)
         if algorithm.revises:
@@ -376,9 +381,9 @@ def _replay(
         groups = _in_groups(algorithm.pose(task, state, round_generator(seed, round_)))
         problems = _problems_of(groups, [(column, response.vectors.shape[1]) for _, column, response in made])
         gains = [Gain(problem, *response) for problem, (_, _, response) in zip(problems, made, strict=True)]
-        for _, column, response in made:
-            scores.add(response, column)
         state = algorithm.update(task, state, gains)
+        for _, column, response in made if algorithm.columns(state) is None else ():
+            scores.add(response, column)
     return state
 
 

@@ -11,6 +11,8 @@ An algorithm answers four questions and nothing else is in its file:
 form, ``step`` gives a direction, and a fifth question, ``slope(task, state, gain)``, how steep the loss of each row is along it: the loop
 sums these and finds the length.
 
+Where the state holds the columns of scores, ``columns(state)`` shows them, and they are added up once and not twice.
+
 Two more are answered by algorithms whose members depend on one another:
 
     settle(task, state, gains)         -> vectors of a round's members, set for one another before they are shrunk and added
@@ -84,7 +86,8 @@ class Problem:
 
     Attributes
     ----------
-    statistics : what to grow by
+    statistics : what to grow by, or a function that makes it. Where a round has many problems, that is better: nothing is made before a
+        learner works on the problem, or kept after it, and where the members are there already nothing is made at all
     criterion : what makes a split good
     leaf_statistics : what to sum at the leaves, where it differs from ``statistics``
     column : the first column of scores that the leaves add to
@@ -99,7 +102,7 @@ class Problem:
         depend on the order of the rows. ``step`` sees the sums of both passes side by side
     """
 
-    statistics: Statistics
+    statistics: Statistics | Callable[[], Statistics]
     criterion: Criterion
     leaf_statistics: Statistics | None = None
     column: int = 0
@@ -110,9 +113,14 @@ class Problem:
     width: int = 0
     then: Callable[[Floats, NDArray[np.int32]], Floats] | None = None
 
+    def made(self) -> Statistics:
+        """The statistics to grow by."""
+        return self.statistics if isinstance(self.statistics, Statistics) else self.statistics()
+
     @property
     def summed(self) -> Statistics:
-        return self.statistics if self.leaf_statistics is None else self.leaf_statistics
+        """The statistics to sum at the leaves."""
+        return self.made() if self.leaf_statistics is None else self.leaf_statistics
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ CHUNK = 256  # rows whose scores stay in the first-level cache
 
 @compiled_part
 def _add_amounts(column, amounts, leaf, start, end):
-    for i in range(start, end):
-        column[i] += amounts[leaf[i]]
+    for r in range(start, end):
+        i = np.uint64(r)
+        column[i] += amounts[np.uint64(leaf[i])]
 
 
 @compiled
@@ -231,7 +232,7 @@ class Decisions:
     Parameters
     ----------
     y, weight : (n,) classes and weights of the rows
-    n_columns : C, the number of columns; they start at zero and are changed by :meth:`add` alone
+    n_columns : C, the number of columns; they start at zero
     decoder : (C, K) what a column means for the K scores; None when the columns are the scores
     team : threads
     """
@@ -267,6 +268,10 @@ class Decisions:
         in_parts(self._team, len(self._wrong), lambda first, last: _add_leaf_vectors(
             self._columns, vectors, leaf, column, first * BLOCK, min(last * BLOCK, n)
         ))  # fmt: skip
+
+    def read(self, columns: Floats) -> None:
+        """From now on these, (n, C) with those of a column side by side in memory, are the columns: who keeps them has added to them."""
+        self._columns, self._decided = columns.T, False
 
     def clear(self) -> None:
         """Start anew, as when all that was added has changed."""

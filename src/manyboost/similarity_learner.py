@@ -224,7 +224,7 @@ class SimilarityLearner:
                 "use RebelClassifier."
             )
         seed = seed_of(self.settings.seed, *of)
-        direction = self._direction(problem.statistics.dense)
+        direction = self._direction(problem.made().dense)
         best = self._best(direction, self._drawn(problem, seed), seed)
         named = [row for row in (best.comparison.first, best.comparison.second) if row >= 0]
         points = np.take(self.Z, np.array(named, np.intp), axis=1)
@@ -261,7 +261,7 @@ class SimilarityLearner:
         """The points that may be compared with, where the user wants a sample of the rows."""
         settings, keys = self.settings, self.rows.keys
         if settings.sampling == "weight":
-            rows = draw_by_weight(problem.statistics, self.n_drawn, seed)
+            rows = draw_by_weight(problem.made(), self.n_drawn, seed)
         elif settings.sampling == "under":
             rows = draw_evenly(keys, self.task.y, settings.subsample, seed)
         elif settings.subsample < 1.0:

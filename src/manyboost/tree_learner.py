@@ -116,8 +116,8 @@ class TreeLearner:
         return list(self.threads.map(grow, list(enumerate(problems))))
 
     def _grow(self, grower: Grower, problem: Problem, seed: int) -> Grown:
-        statistics, settings = problem.statistics, self.settings
-        rows = None
+        posed, settings = problem.made(), self.settings
+        statistics, rows = posed, None
         if settings.subsample < 1.0 and settings.sampling == "uniform":
             rows = draw_uniformly(self.keys, settings.subsample, seed)
         elif settings.sampling == "weight":
@@ -149,11 +149,12 @@ class TreeLearner:
         leaf = leaf[: len(self.keys)]  # not of rows that were made up
         # grown on all rows on the fine grid, a tree has the exact sums itself
         exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
-        sums = sums_of_leaves(problem, leaf, tree.n_leaves, tree.sums[tree.is_leaf] if exact else None)
+        summed = problem.leaf_statistics or posed
+        sums = sums_of_leaves(problem, summed, leaf, tree.n_leaves, tree.sums[tree.is_leaf] if exact else None)
         # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
         if statistics.n_labels or problem.criterion.of_labels:
             votes = tree.sums[tree.is_leaf][:, statistics.n_dense if statistics.n_labels else 0 :]
         else:
-            votes = sums[:, problem.summed.n_dense :]
+            votes = sums[:, summed.n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
         return Grown(tree, leaf, Leaves(sums, label))

@@ -19,6 +19,7 @@ from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import Response
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.growing import GrowthLimits
+from manyboost.trees.statistics import Statistics
 
 MAX_DRAWS = 10  # of a learner's chance, and of that in what it is asked
 MAX_COPIES = 10  # of a row, on average
@@ -129,9 +130,9 @@ def counted_rows(task: Task) -> int:
     return round(task.N) if (np.abs(copies - np.rint(copies)) < 1e-6).all() else n_rows
 
 
-def sums_of_leaves(problem: Problem, leaf: NDArray[np.int32], n_leaves: int, known: Floats | None = None) -> Floats:
+def sums_of_leaves(problem: Problem, summed: Statistics, leaf: NDArray[np.int32], n_leaves: int, known: Floats | None = None) -> Floats:
     """What ``step`` sees: the sums of the leaf statistics, which may be known, and of a second pass where the problem wants one."""
-    sums = sum_leaves(problem.summed, leaf, n_leaves) if known is None else known
+    sums = sum_leaves(summed, leaf, n_leaves) if known is None else known
     if problem.then is None:
         return sums
     return np.hstack([sums, problem.then(sums, leaf)])

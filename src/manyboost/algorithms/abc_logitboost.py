@@ -37,9 +37,10 @@ from manyboost.trees.statistics import Statistics
 
 @dataclass(frozen=True)
 class Based:
-    """Scores, the round that is next, and the base class of the last."""
+    """Scores, the loss of the rows of each class, the round that is next, and the base class of the last."""
 
     scores: Scores
+    losses: Floats
     round: int
     base: int
 
@@ -91,31 +92,30 @@ class ABCLogitBoostClassifier(BoostingClassifier):
         return centring(K)  # changes nothing but the rounds of warm-up
 
     def start(self, task: Task) -> Based:
-        return Based(Scores.zero(len(task.y), task.K), 0, 0)
+        scores = Scores.zero(len(task.y), task.K)
+        return Based(scores, scores.losses_of_classes(task.y, task.weight), 0, 0)
 
     def candidates(self, task: Task, state: Based) -> list[int]:
         """The base classes to try."""
         if (state.round - self.warm_up) % (self.gap + 1):
             return [state.base]
-        own = np.maximum(state.scores.p[np.arange(len(task.y)), task.y], np.finfo(float).tiny)
-        losses = np.bincount(task.y, -task.weight * np.log(own), task.K)
-        worst_first = np.argsort(-np.rint(losses / (losses.sum() * TIE)), kind="stable")  # of equals the first
+        worst_first = np.argsort(-np.rint(state.losses / (state.losses.sum() * TIE)), kind="stable")  # of equals the first
         return [int(b) for b in worst_first[: 1 if task.K == 2 else self.search]]  # of two classes either is the other's base
 
     def pose(self, task: Task, state: Based, rng: np.random.Generator) -> Problems:
         w, scores, criterion = task.weight, state.scores, newton(1, self.l2 / task.N)
         if state.round < self.warm_up:
-            r, h = (w[:, None] * scores.residual(task.y)).T, (w[:, None] * scores.curvature()).T
-            plain = [Statistics.of_rows(np.column_stack([r[k], h[k]])) for k in range(task.K)]
+            r, h = w[:, None] * scores.residual(task.y), w[:, None] * scores.curvature()
+            plain = [Statistics.of_rows(np.column_stack([r[:, k], h[:, k]])) for k in range(task.K)]
             return [Problem(statistics, criterion, column=k, width=1) for k, statistics in enumerate(plain)]
-        groups = []
-        for b in self.candidates(task, state):
-            group = []
-            for k in (k for k in range(task.K) if k != b):
-                statistics = Statistics.of_rows(scores.along_pair(task.y, w, k, b))
-                group.append(Problem(statistics, criterion, column=min(k, b), width=abs(k - b) + 1, tag=b))
-            groups.append(group)
-        return groups
+
+        def against(b: int, k: int) -> Problem:
+            def along() -> Statistics:
+                return Statistics.of_rows(scores.along_pair(task.y, w, k, b))
+
+            return Problem(along, criterion, column=min(k, b), width=abs(k - b) + 1, tag=b)
+
+        return [[against(b, k) for k in range(task.K) if k != b] for b in self.candidates(task, state)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         r, h = np.hsplit(leaves.sums, 2)
@@ -134,11 +134,15 @@ class ABCLogitBoostClassifier(BoostingClassifier):
         F = state.scores.F.copy(order="K")
         for gain in gains:
             gain.add_to(F)
-        base = gains[0].problem.tag
-        return Based(Scores.of(F), state.round + 1, state.base if base is None else base)
+        scores, base = Scores.of(F), gains[0].problem.tag
+        losses = scores.losses_of_classes(task.y, task.weight)
+        return Based(scores, losses, state.round + 1, state.base if base is None else base)
+
+    def columns(self, state: Based) -> Floats:
+        return state.scores.F
 
     def loss(self, task: Task, state: Based) -> float:
-        return state.scores.cross_entropy(task.y, task.weight)
+        return float(state.losses.sum())
 
     def enough(self, task: Task, loss: float) -> str | None:
         return "the loss has vanished" if loss < 1e-15 else None

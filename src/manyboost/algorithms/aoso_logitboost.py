@@ -96,6 +96,9 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
             gain.add_to(F)
         return Scores.of(F)
 
+    def columns(self, state: Scores) -> Floats:
+        return state.F
+
     def loss(self, task: Task, state: Scores) -> float:
         return state.cross_entropy(task.y, task.weight)
 

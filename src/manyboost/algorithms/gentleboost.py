@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -73,12 +74,12 @@ class GentleBoostClassifier(BoostingClassifier):
         return Weights.of(task.weight if self.variant == "zou" else np.repeat(task.weight[:, None] / task.K, task.K, axis=1))
 
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        problems = []
-        for k in range(task.K):
+        def of_class(k: int) -> Statistics:
             z = (task.y == k) - 1 / task.K if self.variant == "zou" else np.where(task.y == k, 1.0, -1.0)
             of_k = w.values if self.variant == "zou" else w.values[:, k]
-            problems.append(Problem(Statistics.of_rows(np.column_stack([of_k * z, of_k * z**2])), newton(1, 0.0), column=k))
-        return problems
+            return Statistics.of_rows(np.column_stack([of_k * z, of_k * z**2]))
+
+        return [Problem(partial(of_class, k), newton(1, 0.0), column=k) for k in range(task.K)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         damp = (task.K - 1) / task.K if self.variant == "zou" and self.damp else 1.0

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -90,7 +91,11 @@ class LogitBoostClassifier(BoostingClassifier):
             h = np.maximum(h, np.abs(r) / self.z_max)
         l2 = self.l2 / task.N
         if self.trees == "per_class":
-            return [Problem(Statistics.of_rows(w * np.column_stack([r[:, k], h[:, k]])), newton(1, l2), column=k) for k in range(task.K)]
+
+            def of_class(k: int) -> Statistics:
+                return Statistics.of_rows(w * np.column_stack([r[:, k], h[:, k]]))
+
+            return [Problem(partial(of_class, k), newton(1, l2), column=k) for k in range(task.K)]
         v = rng.standard_normal(task.K)
         along = np.column_stack([r @ v, np.maximum(p @ v**2 - (p @ v) ** 2, LEAST_CURVATURE)])
         return [Problem(Statistics.of_rows(w * along), newton(1, l2), Statistics.of_rows(w * np.hstack([r, h])))]

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,15 +93,15 @@ class PIBoostClassifier(BoostingClassifier):
         return Weights.of(np.tile(task.weight, (len(self.masks(task.K)), 1)), each_row=True)
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        problems = []
-        for j, S in enumerate(self.masks(task.K)):
+        def sides(j: int, S: Masks) -> Statistics:
             s, side, weight = int(S.sum()), S.astype(np.uint16), W.values[j]
             if self.learner_weights == "cost":
                 inside, weight = sides_and_costs(weight, side, np.where(S, task.K - s, float(s)), task.y)
             else:
                 inside = side[task.y]
-            problems.append(Problem(Statistics.of_labels(inside, weight, 2), GINI_CRITERION, column=j, tag=S))
-        return problems
+            return Statistics.of_labels(inside, weight, 2)
+
+        return [Problem(partial(sides, j, S), GINI_CRITERION, column=j, tag=S) for j, S in enumerate(self.masks(task.K))]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, s, sums = task.K, int(problem.tag.sum()), leaves.sums

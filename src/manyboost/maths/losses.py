@@ -37,6 +37,11 @@ class Scores:
         """The weighted mean of -ln p_y."""
         return log_loss(self.p, y, weight)
 
+    def losses_of_classes(self, y: NDArray[np.integer], weight: Floats) -> Floats:
+        """-w ln p_y, summed over the rows of each class, (K,)."""
+        own = np.maximum(self.p[np.arange(len(y)), y], np.finfo(float).tiny)
+        return np.bincount(y, -weight * np.log(own), self.p.shape[1]).astype(np.float64)
+
     def residual(self, y: NDArray[np.integer]) -> Floats:
         """y*_k - p_k: minus the gradient of -ln p_y, (n, K)."""
         residual = -self.p

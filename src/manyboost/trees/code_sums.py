@@ -43,13 +43,13 @@ def _find_codes(bins, rows, start, end, columns, found):
 
 
 @compiled_part
-def ranges_of_features(table, rows, start, end, low, high, codes):
+def ranges_of_features(table, rows, start, end, low, high):
     """From ranges of columns to ranges of features; backwards, because no feature stands before its column.
 
     Features of two bins have one threshold, whatever their range: where all rows are on one side of it, its split is of no use. So codes
     need not be looked at for them.
     """
-    if codes is None:  # a plain table: no columns are shared
+    if table.stored is None:  # a plain table: no columns are shared
         return
     only_twos = True
     for f in range(table.features.size - 1):
@@ -215,36 +215,19 @@ def sum_codes(table, grid, rows, start, end, columns, places, hist):
 
 
 @compiled_part
-def sums_of_features(table, grid, rows, start, end, threshold, below, codes):
-    """From sums of columns to sums of features, as :func:`ranges_of_features`."""
-    if codes is None:
-        return
-    size = grid.size
-    shared, number = _shared_columns(table)
-    places = np.empty(shared.size + 1, np.uint64)
-    places[0] = 0
-    for c in range(shared.size):
-        n_codes = table.columns[shared[c] + 1].offset - table.columns[shared[c]].offset
-        places[c + 1] = places[c] + np.uint64(n_codes * size)
-    for s in range(places[shared.size]):
-        codes[s] = 0
-    sum_codes(table, grid, rows, start, end, shared, places, codes[: places[shared.size]])
-    total = np.zeros(size, np.int64)
-    for at in range(0, places[1], size):  # any column has all rows
-        for s in range(size):
-            total[s] += codes[at + s]
-    for f in range(table.features.size - 2, -1, -1):
-        feature = table.features[f]
+def sums_of_features(features, size, node_sums, by_code, place, threshold, below):
+    """From sums of columns to sums of features, as :func:`ranges_of_features`; ``place`` says where those of its codes begin."""
+    for f in range(features.size - 2, -1, -1):
+        feature = features[f]
         if feature.start < 0:
             for s in range(size):
                 below[s, f] = below[s, feature.column]
             continue
-        at = places[number[feature.column]] + np.uint64(feature.start * size)
         with_zero = feature.zero_bin <= threshold[f]
         for s in range(size):
-            amount = total[s] if with_zero else np.int64(0)
+            amount = node_sums[s] if with_zero else np.int64(0)
             for other in range(feature.n_bins - 1):  # with the zero_bin, all but those above the threshold
                 is_below = other + np.int64(other >= feature.zero_bin) <= threshold[f]
                 if is_below != with_zero:
-                    amount += codes[at + np.uint64(other * size + s)] * (-1 if with_zero else 1)
+                    amount += by_code[place[f] + other * size + s] * (-1 if with_zero else 1)
             below[s, f] = amount

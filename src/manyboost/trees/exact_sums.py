@@ -139,18 +139,46 @@ def _to_coarse_grid(first, second, less, out_first, out_second):
     return exponent
 
 
+@compiled_part
+def _add_pairs(dense, leaf, scale, sums):
+    """:func:`_add_rows` of two numbers, which is much the faster for knowing it."""
+    for r in range(leaf.size):
+        i = np.uint64(r)
+        at = np.uint64(leaf[i])
+        sums[at, 0] += np.int64(np.rint(dense[i, 0] * scale))
+        sums[at, 1] += np.int64(np.rint(dense[i, 1] * scale))
+
+
+@compiled_part
+def _add_rows(dense, leaf, scale, sums):
+    """Add every row's numbers, rounded to the fine grid, to the sums of its leaf."""
+    for r in range(leaf.size):
+        i = np.uint64(r)
+        row = sums[np.uint64(leaf[i])]
+        for s in range(dense.shape[1]):
+            row[s] += np.int64(np.rint(dense[i, s] * scale))
+
+
+@compiled_part
+def _add_labels(label, weight, leaf, scale, first, sums):
+    """The same of its weight, to the sum of its label; ``first`` is that of label 0."""
+    for r in range(leaf.size):
+        i = np.uint64(r)
+        sums[np.uint64(leaf[i]), np.uint64(first + label[i])] += np.int64(np.rint(weight[i] * scale))
+
+
 @compiled
 def _sum_leaves(dense, label, weight, leaf, sums):
     """Add every row's statistics, rounded to the fine grid, to the sums of its leaf; the exponent of the grid."""
     exponent = _exponent_for(dense.reshape(-1), weight)
     scale = math.ldexp(1.0, exponent)
     n_dense = dense.shape[1]
-    for i in range(dense.shape[0]):
-        row = sums[leaf[i]]
-        for s in range(n_dense):
-            row[s] += np.int64(np.rint(dense[i, s] * scale))
-        if label.size:
-            row[n_dense + label[i]] += np.int64(np.rint(weight[i] * scale))
+    if n_dense == 2:
+        _add_pairs(dense, leaf, scale, sums)
+    elif n_dense > 0:
+        _add_rows(dense, leaf, scale, sums)
+    if label.size:
+        _add_labels(label, weight, leaf, scale, n_dense, sums)
     return exponent
 
 

@@ -216,8 +216,8 @@ class Grower:
     def _workspace(self, part: int, size: int, plain: bool) -> tuple[NDArray[Any] | None, ...]:
         """What one thread needs to compare splits: best, the sums left of it, sides, order; by histogram also positions, histogram.
 
-        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums, codes. Where the kernels are those of
-        plain tables, positions of categories and codes of shared columns are None.
+        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums. Where the kernels are those of plain
+        tables, positions of categories are None.
         """
         held = self._workspaces.get((part, size, plain))
         if held is None:
@@ -229,13 +229,10 @@ class Grower:
             )
             if self.limits.random:
                 p = max(self.table.bins.shape[1], self.table.n_features)
-                shared = np.diff(self.table.columns["first"]) > 1
-                n_codes = int(np.diff(self.table.columns["offset"])[shared].sum())
                 to_draw = (
                     self._array(f"ranges {part}", (5, p), np.uint8),
                     self._array(f"block {part}", (size, p), np.int32),
                     self._array(f"sums {part}", (3, size, p), np.int64),
-                    self._array(f"codes {part}", n_codes * size, np.int64) if not plain else None,
                 )
                 held = *to_draw, *held
             else:

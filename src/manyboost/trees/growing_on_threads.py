@@ -87,8 +87,8 @@ def grow_at_random(
     """:func:`manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out, a workspace for each."""
     table, grid, rule, limits, growth = context
     n_threads = len(workspaces)
-    draws, compare = [space[:4] for space in workspaces], (*workspaces[0][4:], categories)
-    ranges, _, sums, _ = draws[0]
+    draws, compare = [space[:3] for space in workspaces], (*workspaces[0][3:], categories)
+    ranges, _, sums = draws[0]
     best, lefts = compare[:2]
     any_numbers = categories is None or len(categories.features) < table.n_features
     more = steps.start_tree(grid, rule, limits, growth, whole)
@@ -105,7 +105,7 @@ def grow_at_random(
                 if any_numbers:
                     cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], n_threads + 1).astype(int)
                     work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(n_threads)]
-                    _share(threads, lambda w: steps.find_ranges(table, growth.rows, w[0], w[1], w[2], w[5]), work)
+                    _share(threads, lambda w: steps.find_ranges(table, growth.rows, *w[:3]), work)
                     ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
                     ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
                     steps.draw_thresholds(table, limits, node, ranges)

@@ -137,10 +137,6 @@ def _of_two(build: Callable[[Any, Any, Any], Any], document: str) -> Any:
 
 least = _of_two(lambda builder, a, b: builder.select(builder.icmp_unsigned("<", a, b), a, b), "The smaller of each two.")
 greatest = _of_two(lambda builder, a, b: builder.select(builder.icmp_unsigned(">", a, b), a, b), "The larger of each two.")
-zero_if_equal = _of_two(
-    lambda builder, a, b: builder.select(builder.icmp_unsigned("==", a, b), ir.Constant(a.type, None), a),
-    "The first, or 0 where both are equal.",
-)
 
 
 def _arithmetic(function: Callable[[Any, Any], Any], whole: str, broken: str) -> None:

@@ -1,6 +1,7 @@
 """Categories where splits are drawn at random: the sums of each, and an order of them that is cut at random.
 
-A node's children are summed together: the smaller is filled, the larger is what is left of their parent.
+A node's children are summed together: the smaller is filled, the larger is what is left of their parent. The codes of columns that
+several features share are summed with them.
 """
 
 from typing import NamedTuple
@@ -23,13 +24,14 @@ CATEGORIES_TO_COUNT = 16  # with more of them, sorting is faster than counting h
 
 
 class Categories(NamedTuple):
-    """The categorical features, and room for their sums.
+    """The categorical features, and room for the sums of their codes and of those of shared columns.
 
     Attributes
     ----------
-    features, columns : (m,) their numbers, and the columns they are in
-    starts : (m,) where the sums of each begin among those of a node; each has one behind its categories for missing values
-    place : (p,) the same of any feature
+    features : the numbers of the categorical ones
+    columns : (m,) all columns whose codes are summed
+    starts : (m,) where the sums of each begin among those of a node; one behind the categories of a feature is for missing values
+    place : (p,) where those of a feature's own codes begin
     others, other_starts : the same as ``columns`` and ``starts`` of those whose codes are looked up in large nodes, too
     n_codes, in_lanes : what :func:`~manyboost.trees.code_sums.sum_few_codes` is told of the rest
     n_sums : of a node
@@ -50,26 +52,47 @@ class Categories(NamedTuple):
     positions: NDArray[np.float64]
 
 
+def _are_summed(table: Table) -> NDArray[np.bool_]:
+    """Which columns are of categories, or shared."""
+    first = table.features[table.columns["first"][:-1]]
+    return np.asarray(first["categorical"] | (first["start"] >= 0))
+
+
 def n_category_bins(table: Table) -> int:
     """How many sums of one statistic a node has."""
-    features = table.features[:-1]
-    return int((features["n_bins"][features["categorical"]].astype(np.int64) + 1).sum())
+    return int(np.diff(table.columns["offset"])[_are_summed(table)].sum())
 
 
 def find_categories(table: Table, size: int, sums: NDArray[np.int64], positions: NDArray[np.float64]) -> Categories:
     """Those of a table; ``size`` is the number of statistics, ``sums`` and ``positions`` the room."""
-    features = np.flatnonzero(table.features["categorical"][:-1])
-    found = table.features[features]
-    ends = np.cumsum((found["n_bins"] + 1) * size)
-    starts = ends - (found["n_bins"] + 1) * size
-    place = np.zeros(table.n_features, np.int64)
-    place[features] = starts
-    columns = found["column"]
-    n_codes, in_lanes = _for_lanes(table, columns, starts, found["n_bins"] + 1, found["n_bins"] + found["missing"])
+    features = table.features[:-1]
+    columns = np.flatnonzero(_are_summed(table))
+    n_sums = np.diff(table.columns["offset"])[columns]
+    ends = size * np.cumsum(n_sums)
+    starts = ends - size * n_sums
+    place = np.zeros(len(table.columns) - 1, np.int64)
+    place[columns] = starts
+    place = place[features["column"]] + size * np.maximum(features["start"], 0)
+    first = features[table.columns["first"][columns]]
+    n_codes, in_lanes = _for_lanes(
+        table, columns, starts, n_sums, np.where(first["categorical"], first["n_bins"] + first["missing"], n_sums)
+    )
     other = np.ones(len(columns), bool) if table.layout == SPARSE else in_lanes[1, columns] == 0
-    columns, starts = columns.astype(np.uint64), starts.astype(np.uint64)
-    n_sums = int(ends[-1]) if len(ends) else 0
-    return Categories(features, columns, starts, place, columns[other], starts[other], n_codes, in_lanes, n_sums, sums, positions)
+    numbers, begins = columns.astype(np.uint64), starts.astype(np.uint64)
+    total = int(ends[-1]) if len(ends) else 0
+    return Categories(
+        np.flatnonzero(features["categorical"]),
+        numbers,
+        begins,
+        place,
+        numbers[other],
+        begins[other],
+        n_codes,
+        in_lanes,
+        total,
+        sums,
+        positions,
+    )
 
 
 def _for_lanes(
@@ -120,7 +143,7 @@ def sums_of_node(categories, growth, which):
 
 @compiled_part
 def sum_categories(categories, table, grid, growth):
-    """The sums of the job's nodes by category."""
+    """The sums of the job's nodes by code."""
     if categories is None:
         return
     now = growth.now

@@ -4,6 +4,7 @@ import numpy as np
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.borrowing import borrowed
+from manyboost.trees.code_sums import sums_of_features
 from manyboost.trees.criteria import NEWTON, node_weight
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
 from manyboost.trees.random_categories import (
@@ -106,7 +107,11 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
     node_sums = growth.sums[node]
     before = loss_before(rule, node_sums, grid.n_dense, grid.n_labels, growth.signed)
     weight = node_weight(rule, node_sums, grid.n_dense, grid.n_labels)
-    of_node = sums_of_node(categories, growth, which) if categories is not None else order[:0]
+    of_node = order[:0]
+    if categories is not None:
+        of_node = sums_of_node(categories, growth, which)
+        if table.columns.size < table.features.size:
+            sums_of_features(table.features, grid.size, node_sums, of_node, categories.place, ranges[THRESHOLD], sums[BELOW])
     if rule.code == NEWTON and rule.n_outputs == 1 and grid.size == 2:
         unit = weight * limits.tie
         _choose_by_pairs(table, rule, limits, node, node_sums, before, unit, ranges, sums, best, best_left, order, of_node, categories)
@@ -119,7 +124,7 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories):
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories):
     """Draw and compare one split per feature for the job's nodes."""
     sum_categories(categories, table, grid, growth)
     for which in range(2):
@@ -129,21 +134,21 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, c
             node = growth.now[SMALL + which]
             start, end = growth.nodes[node].start, growth.nodes[node].end
             if any_numbers(categories, table.features.size - 1):
-                find_ranges(table, growth.rows, start, end, ranges, codes)
+                find_ranges(table, growth.rows, start, end, ranges)
                 draw_thresholds(table, limits, node, ranges)
-                sum_below(table, grid, growth.rows, start, end, ranges, block, sums, codes)
+                sum_below(table, grid, growth.rows, start, end, ranges, block, sums)
             choose(table, grid, rule, limits, growth, which, ranges, sums, best[which], lefts[which], sides, order, categories)
 
 
 @compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, codes, best, lefts, sides, order, categories, leaf):
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, leaf):
     """The whole tree in one call."""
     table, grid, rule, limits, growth = borrowed((table, grid, rule, limits, growth))
-    ranges, block, sums, codes = borrowed((ranges, block, sums, codes))
+    ranges, block, sums = borrowed((ranges, block, sums))
     best, lefts, sides, order, categories, leaf = borrowed((best, lefts, sides, order, categories, leaf))
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories)
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)
     close_tree(table, growth, leaf)

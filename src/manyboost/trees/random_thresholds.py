@@ -2,16 +2,16 @@
 
 Rows are read whole, so the table is row-major. Some columns of a row are one value in a vector register, see
 :mod:`~manyboost.trees.lanes`; zeros behind the last column fill the registers up. Of a column that several features share, the rows of
-each code are summed, and each feature is told its part.
+each code are summed elsewhere, and each feature is told its part.
 """
 
 import numpy as np
 
 from manyboost.compiled import Kernel, compiled_part
 from manyboost.trees.binning import SPARSE
-from manyboost.trees.code_sums import ranges_of_features, sums_of_features
+from manyboost.trees.code_sums import ranges_of_features
 from manyboost.trees.exact_sums import COARSE_BLOCK
-from manyboost.trees.lanes import FEW, MANY, greatest, least, load, plus_below, store, zero_if_equal, zeros
+from manyboost.trees.lanes import FEW, MANY, greatest, least, load, plus_below, store, zeros
 from manyboost.trees.random_numbers import uniform
 
 LOW, HIGH, THRESHOLD, MISSING_BIN, COLUMN_THRESHOLD = range(5)  # the first three of features, the others of columns
@@ -21,13 +21,13 @@ BELOW, MISSING, MISSING_BELOW = range(3)  # sums at or below thresholds, of miss
 def _least_and_greatest_of(n_lanes: int) -> Kernel:
     @compiled_part
     def least_and_greatest(bins, rows, start, end, first, ranges):
-        """A missing value has the highest bin of all: it is never the least, and is not taken for the greatest."""
+        """A missing value has the highest bin of all and is never the least; where its bin counts as 0, it is not the greatest either."""
         low, high = load(ranges, LOW, first, n_lanes), load(ranges, HIGH, first, n_lanes)
         missing_bin = load(ranges, MISSING_BIN, first, n_lanes)
         for r in range(start, end):
             values = load(bins, rows[r], first, n_lanes)
             low = least(low, values)
-            high = greatest(high, zero_if_equal(values, missing_bin))
+            high = greatest(high, values - missing_bin)  # in 8 bits: what is below it stays in order and above 0
         store(ranges, LOW, first, low)
         store(ranges, HIGH, first, high)
 
@@ -61,7 +61,7 @@ def _ranges_of_stored(stored, features, rows, start, end, low, high):
 
 
 @compiled_part
-def find_ranges(table, rows, start, end, ranges, codes):
+def find_ranges(table, rows, start, end, ranges):
     """The least and the greatest bin of each feature over the rows, missing values aside."""
     low, high = ranges[LOW], ranges[HIGH]
     n_columns = table.columns.size - 1
@@ -80,8 +80,11 @@ def find_ranges(table, rows, start, end, ranges, codes):
             _least_and_greatest_of_many(table.bins, rows, begin, stop, first, ranges)
         for first in range(width - width % MANY, width, FEW):
             _least_and_greatest_of_few(table.bins, rows, begin, stop, first, ranges)
+    for c in range(n_columns):
+        if high[c] > 0:
+            high[c] += ranges[MISSING_BIN, c]
     if n_columns < table.features.size - 1:
-        ranges_of_features(table, rows, start, end, low, high, codes)
+        ranges_of_features(table, rows, start, end, low, high)
 
 
 @compiled_part
@@ -250,8 +253,11 @@ def _sum_missing_pairs(bins, dense, rows, start, end, features, columns, missing
 
 
 @compiled_part
-def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
-    """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing."""
+def sum_below(table, grid, rows, start, end, ranges, block, sums):
+    """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing.
+
+    Where features share columns, the first are those of each column: it takes the sums of codes to tell features apart.
+    """
     below, missing = sums[BELOW], sums[MISSING]
     for s in range(grid.size):
         for f in range(ranges.shape[1]):
@@ -261,9 +267,7 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
         _sparse_below(table.stored, table.features, grid, rows, start, end, ranges[THRESHOLD], below, missing)
         return
     _all_below(table.bins, rows, start, end, grid, ranges, block, below)
-    if table.columns.size < table.features.size:
-        sums_of_features(table, grid, rows, start, end, ranges[THRESHOLD], below, codes)
-    if codes is None:  # a plain table: nothing is missing
+    if table.stored is None:  # a plain table: nothing is missing
         return
     features = np.empty(table.features.size - 1, np.uint64)
     columns = np.empty(features.size, np.uint64)

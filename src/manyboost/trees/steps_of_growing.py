@@ -58,8 +58,8 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
 
 
 @compiled
-def find_ranges(table, rows, start, end, ranges, codes):
-    _find_ranges(table, rows, start, end, ranges, codes)
+def find_ranges(table, rows, start, end, ranges):
+    _find_ranges(table, rows, start, end, ranges)
 
 
 @compiled
@@ -68,8 +68,8 @@ def draw_thresholds(table, limits, node, ranges):
 
 
 @compiled
-def sum_below(table, grid, rows, start, end, ranges, block, sums, codes):
-    _sum_below(table, grid, rows, start, end, ranges, block, sums, codes)
+def sum_below(table, grid, rows, start, end, ranges, block, sums):
+    _sum_below(table, grid, rows, start, end, ranges, block, sums)
 
 
 @compiled
@@ -83,8 +83,8 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
 
 
 @compiled
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories):
-    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, codes, best, lefts, sides, order, categories)
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories):
+    _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories)
 
 
 @compiled
