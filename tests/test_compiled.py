@@ -1,4 +1,4 @@
-"""The cache of kernels: used while the sources are the same, passed over where they were others."""
+"""The cache of kernels: used while the sources are the same, passed over where they were others. Parts of kernels."""
 
 import importlib.util
 import pickle
@@ -43,3 +43,38 @@ def test_an_index_of_other_sources_is_not_read(tmp_path):
     kernel = _kernel(path)
     assert kernel(21) == 42
     assert sum(kernel.stats.cache_misses.values()) == 1
+
+
+PARTS = """
+from manyboost.compiled import compiled, compiled_part
+
+@compiled_part
+def one_more(x):
+    return x + 1
+
+@compiled_part
+def twice_that(x):
+    return 2 * one_more(x)
+
+@compiled
+def both(x):
+    return twice_that(x) + one_more(x)
+"""
+
+
+def test_parts_are_translated_in_what_contains_them_alone(tmp_path):
+    path = tmp_path / "some_kernels.py"
+    path.write_text(PARTS)
+    spec = importlib.util.spec_from_file_location("some_kernels", path)
+    for turn in range(2):  # compiled, then read from the cache
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert module.both(20) == 63
+        assert module.both(0.5) == 4.5
+        assert sum(module.both.stats.cache_hits.values()) == (0, 2)[turn]
+    for part in (module.one_more, module.twice_that):
+        numba.njit(lambda x, part=part: part(x))(1)  # as the kernel came from the cache, they are not compiled yet
+        (made,) = part.overloads.values()
+        name = made.fndesc.llvm_func_name
+        assert not made.library.get_function(name).is_declaration
+        assert not made.library.codegen._engine.is_symbol_defined(name)

@@ -15,6 +15,8 @@ from typing import Any
 
 import numba
 
+from manyboost.kernel_parts import PartCompiler
+
 Kernel = Callable[..., Any]  # numba infers the types from the call, so there is nothing to check
 # No fast-math: a sum has one value whatever the block it is computed in. No C wrappers: nobody calls kernels from C.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -49,5 +51,5 @@ def compiled(function: Kernel) -> Kernel:
 
 def compiled_part(function: Kernel) -> Kernel:
     """Compile a part of other kernels, which only they call: it needs no way in from Python and is cached with them."""
-    part: Kernel = numba.njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+    part: Kernel = numba.njit(no_cpython_wrapper=True, pipeline_class=PartCompiler, **_OPTIONS)(function)
     return part

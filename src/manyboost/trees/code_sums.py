@@ -43,13 +43,13 @@ def _find_codes(bins, rows, start, end, columns, found):
 
 
 @compiled_part
-def ranges_of_features(table, rows, start, end, low, high):
+def ranges_of_features(stored, table, rows, start, end, low, high):
     """From ranges of columns to ranges of features; backwards, because no feature stands before its column.
 
     Features of two bins have one threshold, whatever their range: where all rows are on one side of it, its split is of no use. So codes
     need not be looked at for them.
     """
-    if table.stored is None:  # a plain table: no columns are shared
+    if stored is None:  # a plain table: no columns are shared
         return
     only_twos = True
     for f in range(table.features.size - 1):

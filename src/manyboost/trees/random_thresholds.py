@@ -84,7 +84,7 @@ def find_ranges(table, rows, start, end, ranges):
         if high[c] > 0:
             high[c] += ranges[MISSING_BIN, c]
     if n_columns < table.features.size - 1:
-        ranges_of_features(table, rows, start, end, low, high)
+        ranges_of_features(table.stored, table, rows, start, end, low, high)
 
 
 @compiled_part
@@ -253,6 +253,27 @@ def _sum_missing_pairs(bins, dense, rows, start, end, features, columns, missing
 
 
 @compiled_part
+def _sum_all_missing(stored, table, grid, rows, start, end, missing_bin, missing):
+    """Sums over the rows whose value is missing, for each feature of numbers."""
+    if stored is None:  # a plain table: nothing is missing
+        return
+    features = np.empty(table.features.size - 1, np.uint64)
+    columns = np.empty(features.size, np.uint64)
+    n = 0
+    for f in range(features.size):
+        if table.features[f].missing and not table.features[f].categorical:
+            features[n] = f
+            columns[n] = table.features[f].column
+            n += 1
+    if n == 0:
+        return
+    if grid.size == 2 and grid.n_dense == 2:
+        _sum_missing_pairs(table.bins, grid.dense, rows, start, end, features[:n], columns[:n], missing_bin, missing)
+    else:
+        _sum_missing(table.bins, grid, rows, start, end, features[:n], columns[:n], missing_bin, missing)
+
+
+@compiled_part
 def sum_below(table, grid, rows, start, end, ranges, block, sums):
     """For each feature, the sums of the rows at or below its threshold and of the rows whose value is missing.
 
@@ -267,19 +288,4 @@ def sum_below(table, grid, rows, start, end, ranges, block, sums):
         _sparse_below(table.stored, table.features, grid, rows, start, end, ranges[THRESHOLD], below, missing)
         return
     _all_below(table.bins, rows, start, end, grid, ranges, block, below)
-    if table.stored is None:  # a plain table: nothing is missing
-        return
-    features = np.empty(table.features.size - 1, np.uint64)
-    columns = np.empty(features.size, np.uint64)
-    n = 0
-    for f in range(features.size):
-        if table.features[f].missing and not table.features[f].categorical:
-            features[n] = f
-            columns[n] = table.features[f].column
-            n += 1
-    if n == 0:
-        return
-    if grid.size == 2 and grid.n_dense == 2:
-        _sum_missing_pairs(table.bins, grid.dense, rows, start, end, features[:n], columns[:n], ranges[MISSING_BIN], missing)
-    else:
-        _sum_missing(table.bins, grid, rows, start, end, features[:n], columns[:n], ranges[MISSING_BIN], missing)
+    _sum_all_missing(table.stored, table, grid, rows, start, end, ranges[MISSING_BIN], missing)

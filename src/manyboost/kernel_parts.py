@@ -1,0 +1,67 @@
+"""Parts of kernels are compiled to LLVM's own language and no further.
+
+Numba makes machine code of every function that it compiles. A part is called by the kernels that contain it and by nobody else: machine
+code of its own would never be run, and making it took a third of the time of a first fit. So a part is linked into what calls it, and is
+optimised and translated there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import _dynfunc
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+
+
+class _PartLibrary(JITCodeLibrary):
+    """The code of a part, which can be linked but not run."""
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _Begin(FunctionPass):
+    _name = "manyboost_begin_part"
+
+    def __init__(self) -> None:  # abstract where it stands
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _End(LoweringPass):
+    _name = "manyboost_end_part"
+
+    def __init__(self) -> None:  # abstract where it stands
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        lowered, nowhere = state.cr, 0
+        described, name = lowered.fndesc, lowered.fndesc.qualname
+        # by this function numba finds the part where others call it
+        entry = _dynfunc.make_function(described.lookup_module(), name, "a part of kernels", nowhere, lowered.env, (state.library,))
+        state.targetctx.insert_user_function(entry, described, [state.library])
+        state.cr = _LowerResult(described, lowered.call_helper, cfunc=entry, env=lowered.env)
+        return False
+
+
+class PartCompiler(CompilerBase):
+    """Numba's compiler, but for what it does when the code is there."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_Begin, NopythonTypeInference)
+        passes.add_pass_after(_End, NativeLowering)
+        passes.finalize()
+        return [passes]
