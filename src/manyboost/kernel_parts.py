@@ -17,12 +17,12 @@ from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
 
 class _PartLibrary(JITCodeLibrary):
-    """The code of a part, which can be linked but not run."""
+    """The code of a part and of the parts that it calls itself, which can be linked but not run."""
 
-    def finalize(self) -> None:
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
         self._finalized = True
 
 
