@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manyboost.trees import steps_of_growing as steps
-from manyboost.trees.binning import Table
+from manyboost.trees.binning import ROW_MAJOR, Table
 from manyboost.trees.criteria import Rule
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS
 from manyboost.trees.node_sums import Grid
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, Growth, Limits
 from manyboost.trees.random_categories import Categories
 
-THREAD_WORK = 1 << 19  # rows times columns from which on a node is worth sharing: about half a millisecond
+THREAD_WORK = 1 << 20  # rows times columns from which on it is worth waking a thread, which may take a quarter of a millisecond
+CELLS_AT_RANDOM = 8  # are compared with thresholds while one is counted in a histogram
 Workspace = tuple[Any, ...]
 
 
@@ -36,7 +37,7 @@ class Context(NamedTuple):
 
 def is_worth_sharing(n_rows: int, table: Table) -> bool:
     """Are these rows so many that threads finish sooner than one?"""
-    return n_rows * (len(table.columns) - 1) >= THREAD_WORK
+    return n_rows * (len(table.columns) - 1) >= THREAD_WORK * (CELLS_AT_RANDOM if table.layout == ROW_MAJOR else 1)
 
 
 def _job_is_worth_sharing(context: Context) -> bool:

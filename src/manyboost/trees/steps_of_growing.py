@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled
 from manyboost.trees import histogram_splits, node_sums, nodes, random_categories, random_splits, random_thresholds
+from manyboost.trees.borrowing import borrowed
 from manyboost.trees.criteria import Rule, node_weight
 from manyboost.trees.node_sums import Grid
 
@@ -29,61 +30,76 @@ _find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (
 
 @compiled
 def start_tree(grid, rule, limits, growth, whole):
+    grid, rule, limits, growth = borrowed((grid, rule, limits, growth))
     return _start_tree(grid, rule, limits, growth, whole)
 
 
 @compiled
 def split_next(table, grid, rule, limits, growth):
+    table, grid, rule, limits, growth = borrowed((table, grid, rule, limits, growth))
     return _split_next(table, grid, rule, limits, growth)
 
 
 @compiled
 def settle(grid, rule, growth, best, lefts):
+    grid, rule, growth, best, lefts = borrowed((grid, rule, growth, best, lefts))
     _settle(grid, rule, growth, best, lefts)
 
 
 @compiled
 def close_tree(table, growth, leaf):
+    table, growth, leaf = borrowed((table, growth, leaf))
     _close_tree(table, growth, leaf)
 
 
 @compiled
 def prepare_job(grid, growth, labels, weights):
+    grid, growth, labels, weights = borrowed((grid, growth, labels, weights))
     _prepare_job(grid, growth, labels, weights)
 
 
 @compiled
 def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, positions, hist):
+    table, grid, rule, limits, growth, labels, weights = borrowed((table, grid, rule, limits, growth, labels, weights))
+    pool, best, lefts, sides, order, positions, hist = borrowed((pool, best, lefts, sides, order, positions, hist))
     _evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, positions, hist)
 
 
 @compiled
 def find_ranges(table, rows, start, end, ranges):
+    table, rows, ranges = borrowed((table, rows, ranges))
     _find_ranges(table, rows, start, end, ranges)
 
 
 @compiled
 def draw_thresholds(table, limits, node, ranges):
+    table, limits, ranges = borrowed((table, limits, ranges))
     _draw_thresholds(table, limits, node, ranges)
 
 
 @compiled
 def sum_below(table, grid, rows, start, end, ranges, block, sums):
+    table, grid, rows, ranges, block, sums = borrowed((table, grid, rows, ranges, block, sums))
     _sum_below(table, grid, rows, start, end, ranges, block, sums)
 
 
 @compiled
 def sum_categories(categories, table, grid, growth):
+    categories, table, grid, growth = borrowed((categories, table, grid, growth))
     _sum_categories(categories, table, grid, growth)
 
 
 @compiled
 def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_left, sides, order, categories):
+    table, grid, rule, limits, growth, ranges = borrowed((table, grid, rule, limits, growth, ranges))
+    sums, best, best_left, sides, order, categories = borrowed((sums, best, best_left, sides, order, categories))
     _choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_left, sides, order, categories)
 
 
 @compiled
 def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories):
+    table, grid, rule, limits, growth, ranges = borrowed((table, grid, rule, limits, growth, ranges))
+    block, sums, best, lefts, sides, order, categories = borrowed((block, sums, best, lefts, sides, order, categories))
     _evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories)
 
 
