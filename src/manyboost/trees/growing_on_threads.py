@@ -20,7 +20,7 @@ from manyboost.trees.node_sums import Grid
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, Growth, Limits
 from manyboost.trees.random_categories import Categories
 
-THREAD_WORK = 1 << 20  # rows times columns from which on it is worth waking a thread, which may take a quarter of a millisecond
+THREAD_WORK = 1 << 22  # rows times columns from which on it is worth waking a thread, which may take a quarter of a millisecond
 CELLS_AT_RANDOM = 8  # are compared with thresholds while one is counted in a histogram
 Workspace = tuple[Any, ...]
 
