@@ -1,8 +1,8 @@
 """Parts of kernels are compiled to LLVM's own language and no further.
 
 Numba makes machine code of every function that it compiles. A part is called by the kernels that contain it and by nobody else: machine
-code of its own would never be run, and making it took a third of the time of a first fit. So a part is linked into what calls it, and is
-optimised and translated there.
+code of its own would never be run, and making it took a quarter of the time of a first fit. So a part is linked into what calls it, and
+is optimised and translated there.
 """
 
 from __future__ import annotations

@@ -110,10 +110,8 @@ class ABCLogitBoostClassifier(BoostingClassifier):
             return [Problem(statistics, criterion, column=k, width=1) for k, statistics in enumerate(plain)]
 
         def against(b: int, k: int) -> Problem:
-            def along() -> Statistics:
-                return Statistics.of_rows(scores.along_pair(task.y, w, k, b))
-
-            return Problem(along, criterion, column=min(k, b), width=abs(k - b) + 1, tag=b)
+            column, width = min(k, b), abs(k - b) + 1
+            return Problem(lambda: Statistics.of_rows(scores.along_pair(task.y, w, k, b)), criterion, column=column, width=width, tag=b)
 
         return [[against(b, k) for k in range(task.K) if k != b] for b in self.candidates(task, state)]
 
