@@ -46,8 +46,12 @@ ROUNDS_AT_DEFAULTS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 SLOWEST = ("SMOTEBoost", "StructBoost")  # on large tables; they come last
 OTHER_ROUNDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    f"{name}, {way}={value!r}": (ROUNDS_AT_DEFAULTS[name][0], {way: value})
-    for name, way, value in (("AdaBoostM2", "grow_by", "direction"), ("AdaBoostMM", "grow_by", "direction"))
+    ", ".join([name, *(f"{way}={value!r}" for way, value in settings.items())]): (ROUNDS_AT_DEFAULTS[name][0], settings)
+    for name, settings in (
+        ("AdaBoostM2", {"grow_by": "direction"}),
+        ("AdaBoostMM", {"grow_by": "direction"}),
+        ("ABCLogitBoost", {"search": None, "gap": 20}),  # all rounds but the first keep the base class that was found
+    )
 }
 
 
