@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyboost.compiled import compiled, compiled_part
+from manyboost.compiled import compiled
 from manyboost.trees.binning import Binning, Table
 from manyboost.trees.growing import Tree
 from manyboost.trees.nodes import MASK_WORDS, NODE
+from manyboost.trees.scoring import ROWS_PER_BLOCK, Scorer, add_scores, goes_right, make_scorer
 from manyboost.trees.statistics import Floats
 
-ROWS_PER_BLOCK = 512  # stay in the second-level cache together with a tree
 MEMBER_NODE = np.dtype(
     [
         ("threshold", np.float64),  # at or below: left
@@ -34,36 +34,6 @@ MEMBER_NODE = np.dtype(
     align=True,
 )
 MEMBER = np.dtype([("root", np.int64), ("width", np.int32), ("column", np.int32), ("round", np.int32)], align=True)
-
-
-@compiled_part
-def _goes_right(x, nodes, n, masks):
-    """Does a row with the value x go to the right child of node n?"""
-    if np.isnan(x):
-        return not nodes[n].missing_left
-    if nodes[n].categories < 0:
-        return x > nodes[n].threshold
-    c = np.int64(x)
-    return (masks[nodes[n].categories, c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == 0
-
-
-@compiled
-def _add_scores(X, nodes, masks, values, members, begin, end, columns):
-    """Add the leaf vectors of members ``begin`` to ``end`` to the columns of each row; see :meth:`Forest._for_scoring` for width 0."""
-    for t in range(begin, end):
-        root, width, column = members[t].root, members[t].width, members[t].column
-        for i in range(X.shape[0]):
-            n = root
-            f = nodes[n].feature
-            while f >= 0:
-                n = root + nodes[n].left + _goes_right(X[i, f], nodes, n, masks)
-                f = nodes[n].feature
-            if width == 0:
-                columns[i, nodes[n].categories] += nodes[n].threshold
-            else:
-                at = nodes[n].left
-                for k in range(width):
-                    columns[i, column + k] += values[at + k]
 
 
 @compiled
@@ -93,7 +63,7 @@ def _add_contributions(X, nodes, masks, means, members, out):
             n = root
             f = nodes[n].feature
             while f >= 0:
-                child = root + nodes[n].left + _goes_right(X[i, f], nodes, n, masks)
+                child = root + nodes[n].left + goes_right(X[i, f], nodes, n, masks)
                 for k in range(width):
                     out[i, f, column + k] += means[child, k] - means[n, k]
                 n = child
@@ -171,28 +141,8 @@ class Forest:
         )
 
     @cached_property
-    def _for_scoring(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
-        """Nodes and members as the kernel likes them.
-
-        A tree that has at most one number other than zero in each leaf gets the width 0: the number stands in the leaf itself, as its
-        threshold, and the number's column as its categories.
-        """
-        nodes, members = self.nodes.copy(), self.members.copy()
-        if not len(members):
-            return nodes, members
-        at = np.flatnonzero(nodes["feature"] < 0)  # the leaves, in the order of their vectors
-        member = np.searchsorted(members["root"], at, side="right") - 1
-        width = members["width"][member].astype(np.int64)
-        first = nodes["left"][at].astype(np.int64)
-        leaf_of_value = np.repeat(np.arange(len(at)), width)
-        offset = np.arange(len(leaf_of_value)) - np.repeat(np.cumsum(width) - width, width)
-        used = np.flatnonzero(self.values[np.repeat(first, width) + offset])
-        wide = np.bincount(member[leaf_of_value[used]][:-1][np.diff(leaf_of_value[used]) == 0], minlength=len(members)) > 0
-        nodes["threshold"][at], nodes["categories"][at] = 0.0, members["column"][member]
-        nodes["threshold"][at[leaf_of_value[used]]] = self.values[first[leaf_of_value[used]] + offset[used]]
-        nodes["categories"][at[leaf_of_value[used]]] += offset[used].astype(np.int32)
-        members["width"][~wide] = 0
-        return nodes, members
+    def _scorer(self) -> Scorer:
+        return make_scorer(self.nodes, self.values, self.members)
 
     def first_rounds(self, n_rounds: int) -> Forest:
         """Only the members of the first rounds."""
@@ -231,14 +181,14 @@ class Forest:
     def add_to(self, columns: Floats, X: Any, members: range | None = None, each: Callable[..., Iterable[Any]] = map) -> None:
         """Add the members' leaf vectors to ``columns`` (n, C) for the rows of ``X``; ``each`` may be a thread pool's map."""
         chosen = range(len(self.members)) if members is None else members
-        nodes, members_ = self._for_scoring
 
         def add(start: int) -> None:
             block = X[start : start + ROWS_PER_BLOCK]
             dense = block.toarray() if sparse.issparse(block) else block
             dense = np.ascontiguousarray(dense, dtype=np.float64)
             part = columns[start : start + ROWS_PER_BLOCK]
-            _add_scores(dense, nodes, self.masks, self.values, members_, chosen.start, chosen.stop, part)
+            place = np.empty(len(dense), np.int32)
+            add_scores(dense, self.nodes, self.masks, self.values, self._scorer, chosen.start, chosen.stop, place, part)
 
         list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
 
