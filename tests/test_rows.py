@@ -31,10 +31,12 @@ def slow_error(columns, decoder, y, weight):
     scores = columns
     if decoder is not None:
         scores = np.zeros((len(y), decoder.shape[1]))
-        for c in range(0, len(decoder), 2):
-            part = columns[:, c, None] * decoder[c]
-            other = columns[:, c + 1, None] * decoder[c + 1] if c + 1 < len(decoder) else 0.0
-            scores += part + other
+        leads = decoder - np.array([max(sorted(row), key=list(row).count) for row in decoder])[:, None]
+        for k in range(decoder.shape[1]):
+            used = np.flatnonzero(leads[:, k])
+            for at in range(0, len(used), 2):
+                products = columns[:, used[at : at + 2]] * leads[used[at : at + 2], k]
+                scores[:, k] += products[:, 0] + (products[:, 1] if products.shape[1] == 2 else 0.0)
     wrong = np.where(scores.argmax(axis=1) != y, weight, 0.0)
     total = 0.0
     for start in range(0, len(y), BLOCK):
@@ -76,7 +78,12 @@ def test_leaves_that_do_not_fit_are_refused():
 def test_factors_sides_and_costs():
     rng = np.random.default_rng(0)
     n, K = 1000, 6
-    values, factors, y, leaf = rng.random(n), rng.random((4, K)), rng.integers(0, K, n), rng.integers(0, 4, n).astype(np.int32)
+    values, factors, y, leaf = (
+        rng.random(n),
+        rng.random((4, K)),
+        rng.integers(0, K, n).astype(np.uint16),
+        rng.integers(0, 4, n).astype(np.int32),
+    )
     np.testing.assert_array_equal(scaled_at_classes(values, factors, y, leaf), values * factors[leaf, y])
     side, cost = rng.integers(0, 2, K).astype(np.uint16), rng.random(K)
     label, weighted = sides_and_costs(values, side, cost, y)

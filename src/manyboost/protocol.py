@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,11 @@ class Task:
         total = float(weight.sum())
         n_rows = min(total / float(weight.min()), 10.0 * len(weight))
         return cls(y.astype(np.intp, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint16]:
+        """``y`` in two bytes, for passes over rows that wait for memory."""
+        return self.y.astype(np.uint16)
 
     def part(self, rows: NDArray[np.intp]) -> Task:
         """The task of some of the rows; what counts once stays what it was."""
@@ -211,9 +217,11 @@ class Gain:
         leaf, label = np.divmod(np.flatnonzero(met), K)
         return sum_leaves(Statistics.of_rows(values), np.take(place, group), len(leaf)), leaf, label
 
-    def scale_at_classes(self, values: Floats, table: Floats, y: NDArray[np.intp], out: Floats | None = None) -> Floats:
+    def scale_at_classes(self, values: Floats, table: Floats, task: Task, out: Floats | None = None) -> Floats:
         """``values * table[leaf, y]``, in ``out`` if given: a table with an entry per leaf and class, read at each row's class."""
-        return scaled_at_classes(values, table, y, self.leaf, out)
+        if table.shape[1] != task.K:  # the kernel checks no bounds, and trees may come from a file
+            raise ValueError(f"leaves of {table.shape[1]} numbers do not fit {task.K} classes.")
+        return scaled_at_classes(values, table, task.codes, self.leaf, out)
 
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
         """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""

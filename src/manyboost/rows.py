@@ -57,30 +57,35 @@ def _add_votes(columns, label, amount, leaf, y, weight, said, first, last, wrong
         wrong[block] = total
 
 
+@compiled_part
+def _add_weighted(columns, column, factor, begin, end, start, score):
+    """Add to the scores of some rows ``factor`` times the columns at ``begin`` to ``end``."""
+    for r in range(score.size):
+        score[r] = 0.0
+    for at in range(begin, end, 2):  # two at a time: fewer loads and stores of the score
+        other = min(at + 1, end - 1)
+        a, b = factor[at], factor[other] if other > at else 0.0
+        part, next_part = columns[column[at], start : start + score.size], columns[column[other], start : start + score.size]
+        for r in range(score.size):
+            score[r] += part[r] * a + next_part[r] * b
+
+
 @compiled
 def _decide(columns, decoder, y, weight, said, first, last, wrong):
     """The label of the highest score of each row, the first of equals, and the weight of the rows where it is wrong."""
-    score, best, label = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
-    n_scores = decoder.shape[1] if decoder.size else columns.shape[0]
+    room, best, label = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
+    n_scores = decoder.start.size - 1 if decoder.start.size else columns.shape[0]
     for block in range(first, last):
         total = 0.0
         end = min((block + 1) * BLOCK, y.size)
         for start in range(block * BLOCK, end, CHUNK):
             n = min(CHUNK, end - start)
             for k in range(n_scores):
-                if decoder.size:
-                    for r in range(n):
-                        score[r] = 0.0
-                    for c in range(0, columns.shape[0], 2):  # two at a time: fewer loads and stores of the score
-                        d = min(c + 1, columns.shape[0] - 1)
-                        factor, other = decoder[c, k], decoder[d, k] if d > c else 0.0
-                        part, next_part = columns[c, start : start + n], columns[d, start : start + n]
-                        for r in range(n):
-                            score[r] += part[r] * factor + next_part[r] * other
+                score = room[:n]
+                if decoder.start.size:
+                    _add_weighted(columns, decoder.column, decoder.factor, decoder.start[k], decoder.start[k + 1], start, score)
                 else:
-                    part = columns[k, start : start + n]
-                    for r in range(n):
-                        score[r] = part[r]
+                    score = columns[k, start : start + n]
                 for r in range(n):
                     better = k == 0 or score[r] > best[r]
                     best[r] = score[r] if better else best[r]
@@ -226,6 +231,29 @@ def _check_columns(vectors: Floats, column: int, n_columns: int) -> None:
         raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {n_columns - 1}.")
 
 
+class Leads(NamedTuple):
+    """How far each score leads what is common to all: a decoder less the most frequent number of each column, which decides nothing.
+
+    Score k is the sum of ``factor`` times ``column`` over the places ``start[k]`` to ``start[k + 1]``. Empty where columns are scores.
+    """
+
+    start: NDArray[np.intp]
+    column: NDArray[np.intp]
+    factor: Floats
+
+    @classmethod
+    def of(cls, decoder: Floats | None) -> Leads:
+        if decoder is None:
+            return cls(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
+        common = []
+        for row in decoder:
+            numbers, counts = np.unique(row, return_counts=True)
+            common.append(numbers[counts.argmax()])
+        leads = decoder - np.array(common)[:, None]
+        score, column = np.nonzero(leads.T)
+        return cls(np.searchsorted(score, np.arange(decoder.shape[1] + 1)), column, leads[column, score])
+
+
 class Decisions:
     """The columns of rows whose classes are known, and the weight of the rows that they mistake.
 
@@ -240,7 +268,7 @@ class Decisions:
     def __init__(self, y: NDArray[np.intp], weight: Floats, n_columns: int, decoder: Floats | None, team: Team):
         self._y, self._weight, self._team = y.astype(np.uint16), weight, team
         self._columns = np.zeros((n_columns, len(y)))
-        self._decoder = np.empty((0, 0)) if decoder is None else np.ascontiguousarray(decoder)
+        self._leads = Leads.of(decoder)
         self._said = np.zeros(len(y), np.uint16)
         self._wrong = np.zeros(-(-len(y) // BLOCK))
         self._decided = decoder is None
@@ -277,14 +305,14 @@ class Decisions:
         """Start anew, as when all that was added has changed."""
         self._columns[:] = 0.0
         self._said[:] = 0
-        self._decided = not self._decoder.size
+        self._decided = not len(self._leads.start)
 
     def error(self) -> float:
         """The weight of the rows whose highest score (the first of equals) is not at their class."""
         if not self._decided:
-            shared = self._columns, self._decoder, self._y, self._weight, self._said
+            shared = self._columns, self._leads, self._y, self._weight, self._said
             in_parts(self._team, len(self._wrong), lambda first, last: _decide(*shared, first, last, self._wrong))
-            self._decided = not self._decoder.size
+            self._decided = not len(self._leads.start)
         return float(sum(self._wrong.tolist()))
 
 
@@ -294,12 +322,8 @@ def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], 
     _add_leaf_vectors(columns.T, vectors, leaf, column, 0, len(columns))
 
 
-def scaled_at_classes(
-    values: Floats, factors: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32], out: Floats | None = None
-) -> Floats:
+def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.uint16], leaf: NDArray[np.int32], out: Floats | None = None) -> Floats:
     """``values * factors[leaf, y]``: (n,)."""
-    if factors.shape[1] <= int(y.max(initial=-1)):  # the kernel checks no bounds, and trees may come from a file
-        raise ValueError(f"leaves of {factors.shape[1]} numbers do not fit {int(y.max()) + 1} classes.")
     out = np.empty_like(values) if out is None else out
     _scaled_at_classes(values, factors, y, leaf, out)
     return out
@@ -324,7 +348,7 @@ def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf
     return out
 
 
-def sides_and_costs(values: Floats, side: NDArray[np.uint16], cost: Floats, y: NDArray[np.intp]) -> tuple[NDArray[np.uint16], Floats]:
+def sides_and_costs(values: Floats, side: NDArray[np.uint16], cost: Floats, y: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], Floats]:
     """``side[y]`` and ``values * cost[y]`` of each row."""
     label, out = np.empty(len(y), np.uint16), np.empty(len(y))
     _sides_and_costs(values, side, cost, y, label, out)

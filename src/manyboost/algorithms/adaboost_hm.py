@@ -95,7 +95,7 @@ class AdaBoostHMClassifier(BoostingClassifier):
 
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-margins(gain.vectors)), task.y))
+        return w.updated(gain.scale_at_classes(w.values, np.exp(-margins(gain.vectors)), task))
 
     def link(self, columns: Floats) -> Floats:
         return softmax(2 * columns)

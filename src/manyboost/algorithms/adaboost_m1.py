@@ -76,7 +76,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
         exponent = gain.vectors.sum(axis=1, keepdims=True) / 2 - gain.vectors  # for the row's class minus against it, halved
-        return w.updated(gain.scale_at_classes(w.values, np.exp(exponent), task.y))
+        return w.updated(gain.scale_at_classes(w.values, np.exp(exponent), task))
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

@@ -91,7 +91,7 @@ class BAdaCostClassifier(BoostingClassifier):
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
         exponent = gain.vectors @ self.table(task.K, task.cost).T  # (L, K true)
-        return w.updated(gain.scale_at_classes(w.values, np.exp(exponent), task.y))
+        return w.updated(gain.scale_at_classes(w.values, np.exp(exponent), task))
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns @ self._decoder)

@@ -65,7 +65,7 @@ class GambleClassifier(BoostingClassifier):
 
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors / (task.K - 1)), task.y))
+        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors / (task.K - 1)), task))
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns / (columns.shape[1] - 1))

@@ -96,7 +96,7 @@ class PIBoostClassifier(BoostingClassifier):
         def sides(j: int, S: Masks) -> Statistics:
             s, side, weight = int(S.sum()), S.astype(np.uint16), W.values[j]
             if self.learner_weights == "cost":
-                inside, weight = sides_and_costs(weight, side, np.where(S, task.K - s, float(s)), task.y)
+                inside, weight = sides_and_costs(weight, side, np.where(S, task.K - s, float(s)), task.codes)
             else:
                 inside = side[task.y]
             return Statistics.of_labels(inside, weight, 2)
@@ -107,16 +107,16 @@ class PIBoostClassifier(BoostingClassifier):
         K, s, sums = task.K, int(problem.tag.sum()), leaves.sums
         if self.learner_weights == "cost":
             sums = sums / (s, K - s)  # the plain weights again
-        f = np.where(leaves.label == 1, 1.0, -1.0)
-        A2, A1 = sums.sum(axis=0)
+        right2, e2 = np.bincount(leaves.label, sums[:, 0], minlength=2).tolist()  # not in S, by what the leaves say
+        e1, right1 = np.bincount(leaves.label, sums[:, 1], minlength=2).tolist()
+        A1, A2 = right1 + e1, right2 + e2
         if A1 <= 0 or A2 <= 0:
             return Refusal("a separator has all the weight on one side")
-        e1, e2 = float(sums[f < 0, 1].sum()), float(sums[f > 0, 0].sum())
-        u, clipped = separator_root(s, K, float(A1), e1, float(A2), e2)
+        u, clipped = separator_root(s, K, A1, e1, A2, e2)
         if abs(u) < NO_EDGE:  # as when plain errors choose a tree again whose step has been made
             return Refusal("no tree is better than chance")
         beta = s * (K - s) * (K - 1) * u
-        return Answer((beta * f)[:, None], beta, clipped)
+        return Answer(np.where(leaves.label == 1, beta, -beta)[:, None], beta, clipped)
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
         values = np.empty_like(W.values)
@@ -129,7 +129,7 @@ class PIBoostClassifier(BoostingClassifier):
             margin = np.where(S, 1 / (s * (K - 1)), -1 / ((K - s) * (K - 1)))  # <c_l, y^S> / K, eq. (5)
             with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
                 factor = np.exp(-gain.vectors * margin)
-            gain.scale_at_classes(W.values[j], factor, task.y, out=values[j])
+            gain.scale_at_classes(W.values[j], factor, task, out=values[j])
         return W.updated(values)
 
     def link(self, columns: Floats) -> Floats:

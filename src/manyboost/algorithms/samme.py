@@ -81,7 +81,7 @@ class SAMMEClassifier(BoostingClassifier):
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
         margin = gain.vectors - gain.vectors.mean(axis=1, keepdims=True)  # <c_l, f> / K of the paper's codes, (L, K)
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-margin), task.y))
+        return w.updated(gain.scale_at_classes(w.values, np.exp(-margin), task))
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

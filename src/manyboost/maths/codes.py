@@ -65,15 +65,18 @@ def separators_of(given: Any, labels: Sequence[Any]) -> Masks:
     return without_complements(([labels.index(label) for label in members] for members in given), K)
 
 
+@lru_cache(maxsize=8)
 def separators(kind: str, K: int) -> Masks:
-    """PIBoost's sets of classes, (number of sets, K): "singles", "pairs" (singles and pairs) or "all"."""
+    """PIBoost's sets of classes, (number of sets, K): "singles", "pairs" (singles and pairs) or "all"; not to be written to."""
     if kind == "all" and K > MAX_CLASSES_FOR_ALL:
         raise ValueError(
             f"separators='all' makes 2**(K-1) - 1 trees a round, too many for K = {K} classes (at most {MAX_CLASSES_FOR_ALL}); "
             "use separators='pairs' or 'singles', or give a list of sets of classes."
         )
     sizes = range(1, {"singles": 1, "pairs": 2, "all": K // 2}[kind] + 1)
-    return without_complements((members for size in sizes for members in combinations(range(K), size) if size < K), K)
+    masks = without_complements((members for size in sizes for members in combinations(range(K), size) if size < K), K)
+    masks.flags.writeable = False
+    return masks
 
 
 def are_single(masks: Masks) -> bool:

@@ -82,10 +82,13 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
             ends.append(math.log(good / bad) / (2 * rate))
     low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
 
+    reach = 700.0 / max(r, s)
+
     def slope(u: float) -> tuple[float, float]:
         """g and its derivative; with many classes e^{(K-s)u} overflows far from the root."""
-        of1, of2 = e1 * math.exp(min(r * u, 700.0)), e2 * math.exp(min(s * u, 700.0))
-        against1, against2 = right1 * math.exp(min(-r * u, 700.0)), right2 * math.exp(min(-s * u, 700.0))
+        u = min(max(u, -reach), reach)
+        grown1, grown2 = math.exp(r * u), math.exp(s * u)
+        of1, of2, against1, against2 = e1 * grown1, e2 * grown2, right1 / grown1, right2 / grown2
         return r * (of1 - against1) + s * (of2 - against2), r * r * (of1 + against1) + s * s * (of2 + against2)
 
     width = 1.0 / r
@@ -112,9 +115,11 @@ def increasing_root(function: Callable[[float], tuple[float, float]], low: float
             break
         low, high = (low, x) if value > 0 else (x, high)
         step = value / derivative if derivative > 0 else math.inf
-        if not low < x - step < high or abs(step) > 0.5 * last:
+        is_near = abs(step) <= ROOT_TOLERANCE * max(abs(x), 1.0)  # and x itself may be an end of the interval by now
+        if not is_near and (not low < x - step < high or abs(step) > 0.5 * last):
             step = x - 0.5 * (low + high)
-        if abs(step) <= ROOT_TOLERANCE * max(abs(x), 1.0):
+            is_near = abs(step) <= ROOT_TOLERANCE * max(abs(x), 1.0)
+        if is_near:
             return x - step
         x, last = x - step, abs(step)
     return x

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def shares(weight: Floats) -> Floats:
 class Weights:
     """Non-negative weights, kept up to a power of two.
 
-    A power of two changes no bit of a weight's fraction, so rescaling cannot change a model, and needs no sum. ``values * 2**exponent`` are
+    A power of two changes no bit of a weight's fraction, so rescaling cannot change a model. ``values * 2**exponent`` are
     the weights proper, whose total is the algorithm's loss. ``exponent`` has one entry, or one for each row of ``values``.
     """
 
@@ -47,20 +47,20 @@ class Weights:
     def of(cls, values: Floats, each_row: bool = False) -> Weights:
         return cls(values, np.zeros(len(values) if each_row else 1, np.int64))
 
+    @cached_property
+    def _sums(self) -> Floats:
+        """Of all values, or of each row of them."""
+        return np.reshape(self.values.sum(), 1) if len(self.exponent) == 1 else self.values.sum(axis=1)
+
     def updated(self, values: Floats) -> Weights:
         """New values on the same scale, brought back into range if they are about to leave it."""
-        if len(self.exponent) == 1:
-            shift = np.array([math.frexp(values.max(initial=0.0))[1]])
-        else:
-            shift = np.frexp(values.max(axis=1))[1].astype(np.int64)
+        new = Weights(values, self.exponent)
+        shift = np.frexp(new._sums)[1].astype(np.int64)
         if shift.min() >= -RANGE and shift.max() <= RANGE:
-            return Weights(values, self.exponent)
+            return new
         shift = np.where(np.abs(shift) > RANGE, shift, 0)
-        scaled = np.ldexp(values, -shift if len(shift) == 1 else -shift[:, None])
-        return Weights(scaled, self.exponent + shift)
+        return Weights(np.ldexp(values, -shift if len(shift) == 1 else -shift[:, None]), self.exponent + shift)
 
     def total(self) -> float:
         """The total of the weights proper."""
-        if len(self.exponent) == 1:
-            return float(np.ldexp(self.values.sum(), int(self.exponent[0])))
-        return float(np.ldexp(self.values.sum(axis=1), self.exponent).sum())
+        return float(np.ldexp(self._sums, self.exponent).sum())

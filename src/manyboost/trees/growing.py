@@ -9,7 +9,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,15 @@ def to_grid(
     return Grid(dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False, None), exponent
 
 
+class Room(NamedTuple):
+    """Limits in numbers, and the memory of a tree: the same for all trees of a shape."""
+
+    limits: Limits  # but for the seed, another for each tree
+    growth: Growth
+    workspaces: list[on_threads.Workspace]  # one for each thread
+    of_histograms: tuple[Any, Any, Any]  # labels and weights side by side, and histograms kept; of no use at random thresholds
+
+
 class Grower:
     """Grows trees on one table, keeping its working memory between trees. One thread at a time may use it.
 
@@ -158,8 +167,8 @@ class Grower:
         self.n_threads = n_threads if threads is not None else 1
         self._memory: dict[str, NDArray[Any]] = {}
         self._workspaces: dict[tuple[int, int, bool], tuple[NDArray[Any] | None, ...]] = {}  # the same for tree after tree
-        self._growth_key: tuple[Any, ...] = ()
-        self._held_growth: Growth
+        self._room_key: tuple[Any, ...] = ()
+        self._held_room: Room
         self._categories_key = (-1, -1)
         self._held_categories: Categories
 
@@ -170,14 +179,24 @@ class Grower:
             held = self._memory[name] = np.empty(size, dtype)
         return held[:size].reshape(shape)
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
+    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, plain: bool, keep: bool) -> Room:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's."""
-        key = limits.max_leaves, limits.max_depth, limits.best_first, size, n_outputs, n_rows, keep
-        if key != self._growth_key:  # most trees of a fit are of one shape
-            self._growth_key, self._held_growth = key, self._new_growth(limits, size, n_outputs, n_rows, keep)
-        return self._held_growth
+        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, plain, keep
+        if key != self._room_key:  # most trees of a fit are of one shape
+            limits = self.limits.on(n_rows, total_weight, 0)
+            size = grid.size + (limits.min_leaf > 1)
+            growth = self._growth(limits, size, n_outputs, n_rows, keep)
+            workspaces = [self._workspace(part, size, plain) for part in range(self.n_threads)]
+            n_labelled = n_rows if len(grid.label) and not self.limits.random else 0
+            of_histograms = (
+                self._array("labels", n_labelled, np.uint16),
+                self._array("weights", n_labelled, np.int64),
+                self._array("pool", 0 if self.limits.random else len(growth.free) * self._n_bins * size, np.int64),
+            )
+            self._room_key, self._held_room = key, Room(limits, growth, workspaces, of_histograms)
+        return self._held_room
 
-    def _new_growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
+    def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
         n = 2 * limits.max_leaves - 1
         n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
         if keep and n_bins and limits.max_depth > 1:
@@ -273,15 +292,14 @@ class Grower:
         if self.limits.min_weight_fraction_leaf:
             used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
             total_weight = steps.weight_of_rows(grid, rule, used, self.limits.tie)
-        limits = self.limits.on(n_rows, total_weight, seed)
-        if limits.min_leaf > 1:
+        room = self._room(grid, rule.n_outputs, n_rows, total_weight, plain, keep=not pairs)
+        if room.limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        growth = self._growth(limits, grid.size, rule.n_outputs, n_rows, keep=not pairs)
+        growth, parts = room.growth, room.workspaces
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
         leaf = np.empty(table.n_rows, np.int32)
-        context = on_threads.Context(table, grid, rule, limits, growth)
-        parts = [self._workspace(part, grid.size, plain) for part in range(self.n_threads)]
+        context = on_threads.Context(table, grid, rule, room.limits._replace(seed=np.uint64(seed)), growth)
         threads = self.threads if self.n_threads > 1 and on_threads.is_worth_sharing(n_rows, table) else None
         if self.limits.random:
             categories = None if plain else self._categories(len(growth.free), grid.size)
@@ -290,16 +308,11 @@ class Grower:
                 steps.close_tree(table, growth, leaf)
             else:
                 grow_at_random(*context, whole, *parts[0], categories, leaf)
+        elif threads is not None:
+            on_threads.grow_by_histogram(threads, context, whole, *room.of_histograms, parts)
+            steps.close_tree(table, growth, leaf)
         else:
-            n_labelled = n_rows if len(grid.label) else 0
-            labels = self._array("labels", n_labelled, np.uint16)
-            weights = self._array("weights", n_labelled, np.int64)
-            pool = self._array("pool", len(growth.free) * self._n_bins * grid.size, np.int64)
-            if threads is not None:
-                on_threads.grow_by_histogram(threads, context, whole, labels, weights, pool, parts)
-                steps.close_tree(table, growth, leaf)
-            else:
-                grow_by_histogram(*context, whole, labels, weights, pool, *parts[0], leaf)
+            grow_by_histogram(*context, whole, *room.of_histograms, *parts[0], leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
 
