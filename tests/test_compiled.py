@@ -1,5 +1,6 @@
 """The cache of kernels: used while the sources are the same, passed over where they were others. Parts of kernels."""
 
+import gc
 import importlib.util
 import pickle
 
@@ -78,3 +79,16 @@ def test_parts_are_translated_in_what_contains_them_alone(tmp_path):
         name = made.fndesc.llvm_func_name
         assert not made.library.get_function(name).is_declaration
         assert not made.library.codegen._engine.is_symbol_defined(name)
+
+
+def test_compiling_leaves_the_garbage_collector_as_it_was(tmp_path):
+    path = tmp_path / "some_kernels.py"
+    before = gc.get_threshold()
+    try:
+        for threshold in ((123, 4, 5), (0, 4, 5), (10**6, 4, 5)):
+            path.write_text(SOURCE + f"\n# {threshold}\n")
+            gc.set_threshold(*threshold)
+            assert _kernel(path)(21) == 42
+            assert gc.get_threshold() == threshold
+    finally:
+        gc.set_threshold(*before)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 
-from manyboost.kernel_parts import PartCompiler
+from manyboost.kernel_compilers import KernelCompiler, PartCompiler
 
 Kernel = Callable[..., Any]  # numba infers the types from the call, so there is nothing to check
 # No fast-math: a sum has one value whatever the block it is computed in. No C wrappers: nobody calls kernels from C.
@@ -40,12 +40,12 @@ _SOURCES_OF_FAMILY = {
 def compiled(function: Kernel) -> Kernel:
     """Compile ``function`` lazily, to be called from Python."""
     try:
-        kernel: Any = numba.njit(cache=True, **_OPTIONS)(function)
+        kernel: Any = numba.njit(cache=True, pipeline_class=KernelCompiler, **_OPTIONS)(function)
         sources = _SOURCES_OF_FAMILY.get(function.__module__.rpartition(".")[0], _SOURCES)
         kernel._cache._cache_file._source_stamp = sources
         kernel._cache._cache_file._version += f" {sources}"
     except (RuntimeError, AttributeError, OSError):  # no place to keep the cache, or no way to stamp it
-        kernel = numba.njit(**_OPTIONS)(function)
+        kernel = numba.njit(pipeline_class=KernelCompiler, **_OPTIONS)(function)
     return kernel  # type: ignore[no-any-return]
 
 
