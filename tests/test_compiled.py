@@ -5,6 +5,9 @@ import importlib.util
 import pickle
 
 import numba
+from numba.core.compiler import Flags
+
+from manyboost.kernel_compilers import _Options
 
 SOURCE = """
 from manyboost.compiled import compiled
@@ -92,3 +95,15 @@ def test_compiling_leaves_the_garbage_collector_as_it_was(tmp_path):
             assert gc.get_threshold() == threshold
     finally:
         gc.set_threshold(*before)
+
+
+def test_options_are_equal_to_numbas_own():
+    given, others = Flags(), Flags()
+    given.nrt, others.nrt, others.release_gil = True, True, False  # the default, said in so many words
+    assert hash(_Options(given)) == hash(given)
+    assert _Options(given) == given
+    assert given == _Options(given)
+    assert _Options(given) == _Options(others)
+    others.release_gil = True
+    assert _Options(given) != _Options(others)
+    assert _Options(given) != others

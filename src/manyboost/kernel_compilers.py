@@ -4,7 +4,9 @@ Parts of kernels are compiled to LLVM's own language and no further. Numba makes
 called by the kernels that contain it and by nobody else: machine code of its own would never be run, and making it took a quarter of the
 time of a first fit. So a part is linked into what calls it, and is optimised and translated there.
 
-Meanwhile Python looks for garbage less often: it did so for a tenth of the time, and found next to none.
+Whenever numba looks up how a type adds or an array is indexed, it compares all of its options with those of earlier times, one by one. Here
+they are compared as a whole, which saves a twelfth of the time. And Python looks for garbage less often meanwhile: it did so for a tenth of
+the time, and found next to none.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, Flags, _LowerResult
 from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
@@ -61,8 +63,27 @@ class _End(LoweringPass):
         return False
 
 
+class _Options(Flags):
+    """Numba's options, equal to others that say the same in other words, too; those that say it in the same words are found at once."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return _HASH_OF_OPTIONS
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Flags) and bool(self._values == other._values)) or bool(super().__eq__(other))
+
+
+_HASH_OF_OPTIONS = hash(Flags())  # which is that of any: numba makes it of their names
+
+
 class PartCompiler(CompilerBase):
     """Numba's compiler, but for what it does when the code is there."""
+
+    def compile_extra(self, func: Any) -> Any:
+        self.state.flags = _Options(self.state.flags)
+        return super().compile_extra(func)
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -76,6 +97,7 @@ class KernelCompiler(Compiler):
     """Numba's compiler, with garbage collected less often; it compiles the parts of a kernel, too."""
 
     def compile_extra(self, func: Any) -> Any:
+        self.state.flags = _Options(self.state.flags)
         before = gc.get_threshold()
         if before[0] > 0:  # else it never collects
             gc.set_threshold(max(before[0], OBJECTS_BEFORE_COLLECTION), *before[1:])
