@@ -211,7 +211,7 @@ def _fill(table, grid, rows, start, end, whole, label, weight, first, last, tota
 def threads(folder: Path | None, repeats: int) -> Figures:
     """Two threads against one: wall time of a round on covertype."""
     data = load("covertype", folder)
-    out: Figures = {"a plain numpy job": _two_threads_of_numpy(repeats)}
+    out: Figures = {"sorting, by numpy": _two_threads_of_numpy(repeats), "histograms, by bare loops": _two_threads_of_histograms(repeats)}
     for name, estimator, n_rounds, settings in (
         ("SAMME, depth 3", SAMMEClassifier, 15, {"max_depth": 3}),
         ("PIBoost, depth 3", PIBoostClassifier, 6, {"max_depth": 3, **ALL_ROWS}),
@@ -231,6 +231,29 @@ def _two_threads_of_numpy(repeats: int) -> Figures:
     arrays = [np.random.default_rng(k).random(4_000_000) for k in range(2)]
     with ThreadPoolExecutor(2) as pool:
         runs = {"one": lambda: [np.sort(array) for array in arrays], "two": lambda: list(pool.map(np.sort, arrays))}
+        times = least_times(runs, max(repeats, 5), time.perf_counter)
+    return {"one_ms": 1e3 * times["one"], "two_ms": 1e3 * times["two"], "times_faster": times["one"] / times["two"]}
+
+
+def _two_threads_of_histograms(repeats: int) -> Figures:
+    """What the machine gives for such work: loops over 12 columns of as many rows as covertype, that neither wait nor write to the same.
+
+    Two threads that each have a core of their own would take half the time; they have to share its memory.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    rng = np.random.default_rng(0)
+    n, p, K = 580_000, 12, 7
+    bins, label, weight = rng.integers(0, 255, (p, n)).astype(np.uint8), rng.integers(0, K, n).astype(np.uint16), rng.integers(0, 9, n)
+    jobs = [(bins[half * p // 2 : (half + 1) * p // 2], label, weight, K, np.zeros((p // 2, 256, K), np.int64)) for half in range(2)]
+    _bare_loop(*jobs[0])  # compile
+
+    def several(job: Any) -> None:
+        for _ in range(5):
+            _bare_loop(*job)
+
+    with ThreadPoolExecutor(2) as pool:
+        runs = {"one": lambda: [several(job) for job in jobs], "two": lambda: list(pool.map(several, jobs))}
         times = least_times(runs, max(repeats, 5), time.perf_counter)
     return {"one_ms": 1e3 * times["one"], "two_ms": 1e3 * times["two"], "times_faster": times["one"] / times["two"]}
 

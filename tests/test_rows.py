@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from manyboost.maths.codes import separator_codes, separators
 from manyboost.maths.steps import separator_root
 from manyboost.rows import BLOCK, Decisions, Response, scaled_at_classes, sides_and_costs
-from manyboost.weak_learning import Threads
+from manyboost.threads import Threads
 
 KINDS = ("votes", "some votes", "negative votes", "vectors", "one column", "numbers")
 

@@ -29,7 +29,8 @@ from manyboost.maths.weights import Weights
 from manyboost.protocol import Task
 from manyboost.similarity_learner import SimilarityLearner, SimilarityRows
 from manyboost.similarity_metric import space_for
-from manyboost.weak_learning import Settings, Threads
+from manyboost.threads import Threads
+from manyboost.weak_learning import Settings
 
 RNG = np.random.default_rng(0)
 IRIS = load_iris(return_X_y=True)

@@ -22,10 +22,11 @@ from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_numbers
 from manyboost.rows import Response, mixed
 from manyboost.synthetic import Pool, made_up_rows
+from manyboost.threads import Threads
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.trees.statistics import Statistics
-from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
+from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, counted_rows, sums_of_leaves
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,10 @@ from manyboost.parameters import check_parameters
 from manyboost.preparation import BinnedTable, Preparation
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
+from manyboost.threads import Threads
 from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
-from manyboost.weak_learning import Ensemble, Rows, Settings, Threads, Validation
+from manyboost.weak_learning import Ensemble, Rows, Settings, Validation
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -152,7 +153,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         going_on = self.warm_start and hasattr(self, "forest_")
         if not going_on:
             self.__dict__.pop("forest_", None)  # a fit that fails leaves no model, rather than half of an old one
-        with Threads.of(self._n_threads()) as threads:
+        with Threads.of(self._n_threads()) as threads, threads.sharing():
             task, rows, keys = self._prepared(X, y, sample_weight, keys, going_on, threads)
             rounds = Rounds(self, self.rounds_wanted, X, y, {"sample_weight": sample_weight})
             return self._boost(task, rows, keys, validation_set, threads, going_on, rounds, plan)

@@ -19,8 +19,9 @@ import numpy as np
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.rows import Decisions, Response, mixed
+from manyboost.threads import Threads
 from manyboost.trees.exact_sums import exact_total
-from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Learner, Rows, Settings, Threads, Validation
+from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Learner, Rows, Settings, Validation
 
 
 class Algorithm(Protocol):

@@ -16,9 +16,10 @@ from manyboost.parameters import check_parameters
 from manyboost.protocol import Floats
 from manyboost.similarity_learner import SimilarityRows
 from manyboost.similarity_metric import space_for
+from manyboost.threads import Threads
 from manyboost.tree_learner import BinnedRows
 from manyboost.trees.binning import Binning, Table, apply_bins, find_cuts, take_rows
-from manyboost.weak_learning import Rows, Settings, Threads
+from manyboost.weak_learning import Rows, Settings
 
 
 @dataclass(frozen=True)

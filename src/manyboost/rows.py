@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
+from manyboost.threads import Threads, over_rows
 
 Floats = NDArray[np.float64]
 
@@ -97,8 +99,8 @@ def _decide(columns, decoder, y, weight, said, first, last, wrong):
 
 
 @compiled
-def _scaled_by_leaf(values, others, own, y, leaf, out):
-    for i in range(leaf.size):
+def _scaled_by_leaf(values, others, own, y, leaf, out, start, end):
+    for i in range(start, end):
         factors = others[leaf[i]]
         for k in range(values.shape[1]):
             out[i, k] = values[i, k] * factors[k]
@@ -106,8 +108,8 @@ def _scaled_by_leaf(values, others, own, y, leaf, out):
 
 
 @compiled
-def _scaled_pairs(values, grown, shrunken, y, leaf, out):
-    for i in range(leaf.size):
+def _scaled_pairs(values, grown, shrunken, y, leaf, out, start, end):
+    for i in range(start, end):
         factors = grown[leaf[i]]
         own = shrunken[leaf[i], y[i]]
         for k in range(values.shape[1]):
@@ -115,15 +117,15 @@ def _scaled_pairs(values, grown, shrunken, y, leaf, out):
 
 
 @compiled
-def _scaled_at_classes(values, factors, y, leaf, out):
-    for r in range(leaf.size):
+def _scaled_at_classes(values, factors, y, leaf, out, start, end):
+    for r in range(start, end):
         i = np.uint64(r)
         out[i] = values[i] * factors[np.uint64(leaf[i]), np.uint64(y[i])]
 
 
 @compiled
-def _sides_and_costs(values, side, cost, y, label, out):
-    for r in range(y.size):
+def _sides_and_costs(values, side, cost, y, label, out, start, end):
+    for r in range(start, end):
         i = np.uint64(r)
         k = np.uint64(y[i])
         label[i] = side[k]
@@ -131,8 +133,8 @@ def _sides_and_costs(values, side, cost, y, label, out):
 
 
 @compiled
-def _along(weights, direction, y, out):
-    for i in range(y.size):
+def _along(weights, direction, y, out, start, end):
+    for i in range(start, end):
         first = 0.0
         second = 0.0
         for k in range(direction.size):
@@ -143,8 +145,8 @@ def _along(weights, direction, y, out):
 
 
 @compiled
-def _pairs_along(weights, direction, y, out, of_row):
-    for i in range(y.size):
+def _pairs_along(weights, direction, y, out, of_row, start, end):
+    for i in range(start, end):
         total, first, second = 0.0, 0.0, 0.0
         for k in range(direction.size):
             total += weights[i, k]
@@ -157,8 +159,8 @@ def _pairs_along(weights, direction, y, out, of_row):
 
 
 @compiled
-def _pair_rewards(weights, y, out, of_row):
-    for i in range(y.size):
+def _pair_rewards(weights, y, out, of_row, start, end):
+    for i in range(start, end):
         total, most = 0.0, 0.0
         for k in range(weights.shape[1]):
             total += weights[i, k]
@@ -170,8 +172,8 @@ def _pair_rewards(weights, y, out, of_row):
 
 
 @compiled
-def _own_entries(values, y, out):
-    for i in range(y.size):
+def _own_entries(values, y, out, start, end):
+    for i in range(start, end):
         out[i] = values[i, y[i]]
 
 
@@ -203,20 +205,12 @@ class Response(NamedTuple):
         return np.take(self.vectors, self.leaf, axis=0) if self.numbers is None else self.numbers[:, None] * self.vectors
 
 
-class Team(Protocol):
-    """Threads to share rows with."""
-
-    n: int
-
-    def map(self, function: Callable[..., Any], items: Any) -> Any: ...
-
-
 def mixed(shares: Floats, vectors: Floats) -> Floats:
     """``shares @ vectors``, (n, width), every row by itself: the same whatever rows are beside it."""
     return np.asarray(np.einsum("nk,kw->nw", shares, vectors))
 
 
-def in_parts(team: Team, n_blocks: int, work: Callable[[int, int], None]) -> None:
+def in_parts(team: Threads, n_blocks: int, work: Callable[[int, int], None]) -> None:
     """Have blocks ``first`` to ``last`` worked on by each thread, if there are several for each."""
     if team.n == 1 or n_blocks < 2:
         work(0, n_blocks)
@@ -265,7 +259,7 @@ class Decisions:
     team : threads
     """
 
-    def __init__(self, y: NDArray[np.intp], weight: Floats, n_columns: int, decoder: Floats | None, team: Team):
+    def __init__(self, y: NDArray[np.intp], weight: Floats, n_columns: int, decoder: Floats | None, team: Threads):
         self._y, self._weight, self._team = y.astype(np.uint16), weight, team
         self._columns = np.zeros((n_columns, len(y)))
         self._leads = Leads.of(decoder)
@@ -319,13 +313,13 @@ class Decisions:
 def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
     """Add ``vectors[leaf]`` to ``columns`` (n, C) from ``column`` on."""
     _check_columns(vectors, column, columns.shape[1])
-    _add_leaf_vectors(columns.T, vectors, leaf, column, 0, len(columns))
+    over_rows(len(columns), vectors.shape[1], partial(_add_leaf_vectors, columns.T, vectors, leaf, column))
 
 
 def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.uint16], leaf: NDArray[np.int32], out: Floats | None = None) -> Floats:
     """``values * factors[leaf, y]``: (n,)."""
     out = np.empty_like(values) if out is None else out
-    _scaled_at_classes(values, factors, y, leaf, out)
+    over_rows(len(y), 1, partial(_scaled_at_classes, values, factors, y, leaf, out))
     return out
 
 
@@ -334,7 +328,7 @@ def scaled_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.in
     if others.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
         raise ValueError(f"leaves of {others.shape[1]} numbers do not fit {values.shape[1]} classes.")
     out = np.empty_like(values)
-    _scaled_by_leaf(values, others, own, y, leaf, out)
+    over_rows(len(y), values.shape[1], partial(_scaled_by_leaf, values, others, own, y, leaf, out))
     return out
 
 
@@ -344,28 +338,28 @@ def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf
         raise ValueError(f"leaves of {exponents.shape[1]} numbers do not fit {values.shape[1]} classes.")
     centred = exponents - (exponents.max(axis=1, keepdims=True) + exponents.min(axis=1, keepdims=True)) / 2  # neither overflows
     out = np.empty_like(values)
-    _scaled_pairs(values, np.exp(centred), np.exp(-centred), y, leaf, out)
+    over_rows(len(y), values.shape[1], partial(_scaled_pairs, values, np.exp(centred), np.exp(-centred), y, leaf, out))
     return out
 
 
 def sides_and_costs(values: Floats, side: NDArray[np.uint16], cost: Floats, y: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], Floats]:
     """``side[y]`` and ``values * cost[y]`` of each row."""
     label, out = np.empty(len(y), np.uint16), np.empty(len(y))
-    _sides_and_costs(values, side, cost, y, label, out)
+    over_rows(len(y), 1, partial(_sides_and_costs, values, side, cost, y, label, out))
     return label, out
 
 
 def along_direction(weights: Floats, direction: Floats, y: NDArray[np.integer]) -> Floats:
     """``sum_k v_k Y_ik D_ik`` and ``sum_k v_k^2 D_ik`` with Y = +1 at the row's class and -1 elsewhere: (n, 2)."""
     out = np.empty((len(y), 2))
-    _along(weights, direction, y, out)
+    over_rows(len(y), weights.shape[1], partial(_along, weights, direction, y, out))
     return out
 
 
 def pairs_along(weights: Floats, direction: Floats, y: NDArray[np.integer]) -> tuple[Floats, Floats]:
     """:func:`along_direction` of pairs, (n, K) with nothing at a row's class, whose weight for it is their sum; and that sum, (n,)."""
     out, of_row = np.empty((len(y), 2)), np.empty(len(y))
-    _pairs_along(weights, direction, y, out, of_row)
+    over_rows(len(y), weights.shape[1], partial(_pairs_along, weights, direction, y, out, of_row))
     return out, of_row
 
 
@@ -375,12 +369,12 @@ def pair_rewards(weights: Floats, y: NDArray[np.integer]) -> tuple[Floats, Float
     The least of a row is zero.
     """
     out, of_row = np.empty_like(weights), np.empty(len(y))
-    _pair_rewards(weights, y, out, of_row)
+    over_rows(len(y), weights.shape[1], partial(_pair_rewards, weights, y, out, of_row))
     return out, of_row
 
 
 def own_entries(values: Floats, y: NDArray[np.integer]) -> Floats:
     """``values[i, y[i]]`` for each row."""
     out = np.empty(len(y))
-    _own_entries(values, y, out)
+    over_rows(len(y), 1, partial(_own_entries, values, y, out))
     return out

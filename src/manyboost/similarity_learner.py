@@ -44,9 +44,10 @@ from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.row_keys import keys_of_content, keys_of_numbers
 from manyboost.rows import Response, in_parts, own_entries
+from manyboost.threads import Threads
 from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
-from manyboost.weak_learning import Grown, GrownMember, Settings, Threads, counted_rows
+from manyboost.weak_learning import Grown, GrownMember, Settings, counted_rows
 
 BLOCK = 4096  # rows whose sums are made together
 JUDGED = 8  # comparisons whose answers are in memory together

@@ -14,13 +14,14 @@ from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import Response
 from manyboost.synthetic import Pool, made_up_rows, resampled_rows
+from manyboost.threads import Threads
 from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import Grower, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
-from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, Threads, counted_rows, sums_of_leaves
+from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, counted_rows, sums_of_leaves
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ members that were grown. What the loop and the algorithm say to each other is in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import Response
+from manyboost.threads import Threads
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.growing import GrowthLimits
 from manyboost.trees.statistics import Statistics
@@ -38,26 +37,6 @@ class Settings:
     seed: int
     n_iter_no_change: int
     tol: float
-
-
-@dataclass
-class Threads:
-    """Threads for one fit; ``pool`` is None for one thread."""
-
-    n: int
-    pool: ThreadPoolExecutor | None
-
-    @classmethod
-    @contextmanager
-    def of(cls, n: int) -> Iterator[Threads]:
-        if n == 1:
-            yield cls(1, None)
-            return
-        with ThreadPoolExecutor(n) as pool:
-            yield cls(n, pool)
-
-    def map(self, function: Callable[..., Any], items: Any) -> Any:
-        return map(function, items) if self.pool is None else self.pool.map(function, items)
 
 
 class Ensemble(Protocol):

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.learners.similarity_kernels import add_distances
-from manyboost.rows import Team, in_parts
+from manyboost.rows import in_parts
+from manyboost.threads import Threads
 
 Floats = NDArray[np.float64]
 BLOCK = 4096  # rows that a thread works on at a time
@@ -30,7 +31,7 @@ class DistanceRows:
     team : threads
     """
 
-    def __init__(self, Z: Floats, megabytes: float, team: Team):
+    def __init__(self, Z: Floats, megabytes: float, team: Threads):
         self._Z, self._team = Z, team
         n = Z.shape[1]
         self.most = max(LEAST, min(n, int(megabytes * 2**20 / (8 * max(n, 1)))))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
+from manyboost.threads import over_rows
 from manyboost.trees.statistics import Floats, Statistics
 
 TOTAL_BITS = 62
@@ -168,18 +169,16 @@ def _add_labels(label, weight, leaf, scale, first, sums):
 
 
 @compiled
-def _sum_leaves(dense, label, weight, leaf, sums):
-    """Add every row's statistics, rounded to the fine grid, to the sums of its leaf; the exponent of the grid."""
-    exponent = _exponent_for(dense.reshape(-1), weight)
+def _add_to_leaves(dense, label, weight, leaf, exponent, sums, start, end):
+    """Add the statistics of rows ``start`` to ``end``, rounded to the fine grid, to the sums of their leaves."""
     scale = math.ldexp(1.0, exponent)
     n_dense = dense.shape[1]
     if n_dense == 2:
-        _add_pairs(dense, leaf, scale, sums)
+        _add_pairs(dense[start:end], leaf[start:end], scale, sums)
     elif n_dense > 0:
-        _add_rows(dense, leaf, scale, sums)
+        _add_rows(dense[start:end], leaf[start:end], scale, sums)
     if label.size:
-        _add_labels(label, weight, leaf, scale, n_dense, sums)
-    return exponent
+        _add_labels(label[start:end], weight[start:end], leaf[start:end], scale, n_dense, sums)
 
 
 def _flat(values: Floats) -> Floats:
@@ -215,9 +214,17 @@ def on_fine_grid(values: Floats, exponent: int) -> NDArray[np.int64]:
 
 def sum_leaves(statistics: Statistics, leaf: NDArray[np.int32], n_leaves: int) -> Floats:
     """The statistics summed over the rows of each leaf, exact but for one rounding of each row: (L, S)."""
-    sums = np.zeros((n_leaves, statistics.size), np.int64)
-    exponent = int(_sum_leaves(statistics.dense, statistics.label, statistics.weight, leaf, sums))
-    return np.ldexp(sums.astype(np.float64), -exponent)
+    dense, label, weight = statistics.dense, statistics.label, statistics.weight
+    exponent = int(_fine_exponent(_flat(dense), weight))
+    parts: list[NDArray[np.int64]] = []
+
+    def add(start: int, end: int) -> None:
+        sums = np.zeros((n_leaves, statistics.size), np.int64)
+        _add_to_leaves(dense, label, weight, leaf, exponent, sums, start, end)
+        parts.append(sums)
+
+    over_rows(len(leaf), statistics.size, add)
+    return np.ldexp(sum(parts[1:], start=parts[0]).astype(np.float64), -exponent)
 
 
 def exact_total(values: Floats) -> float:

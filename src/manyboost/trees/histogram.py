@@ -195,6 +195,9 @@ def fill(table, grid, rows, start, end, whole, labels, weights, first, last, nod
         fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
     elif of_labels and last - first == 4:
         _fill_labels_four(table, first, rows, start, end, whole, labels, weights, size, hist)
+    elif of_labels and last - first == 2:
+        other = hist[np.uint64(table.columns[first + 1].offset - origin) * size :]
+        _fill_labels_two(table.bins[first], table.bins[first + 1], rows, start, end, labels, weights, size, hist, other)
     elif last - first > 1:
         _fill_any_four(table, first, last, grid, rows, start, end, size, hist)
     else:

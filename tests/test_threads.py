@@ -1,0 +1,71 @@
+"""Threads of a fit: every item once and in order, errors are told, rows in parts that do not overlap, and nobody waits for themselves."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from manyboost import AdaBoostMHClassifier
+from manyboost.model_file import fingerprint
+from manyboost.threads import LINE, WORTH_SHARING, Threads, over_rows
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_every_item_once_and_in_order(n):
+    with Threads.of(n) as threads:
+        assert list(threads.map(lambda item: item * item, range(100))) == [item * item for item in range(100)]
+        assert list(threads.map(str, [])) == []
+        assert list(threads.map(str, [7])) == ["7"]
+
+
+def test_all_of_them_work_at_the_same_time():
+    met = threading.Barrier(3, timeout=30)
+    with Threads.of(3) as threads:
+        list(threads.map(lambda _: met.wait(), range(3)))  # ends only if three are there
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 60, 99])
+@pytest.mark.parametrize("kind", [ValueError, IndexError])
+def test_an_error_is_told_and_ends_the_rest(wrong, kind):
+    def work(item):
+        if item == wrong:
+            raise kind("no")
+
+    with Threads.of(3) as threads:
+        with pytest.raises(kind, match="no"):
+            list(threads.map(work, range(100)))
+        assert list(threads.map(str, range(3))) == ["0", "1", "2"]  # and they can be asked again
+
+
+def parts_of(n_rows, width):
+    parts = []
+    over_rows(n_rows, width, lambda start, end: parts.append((start, end)))
+    return sorted(parts)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_rows_in_parts(n):
+    many = WORTH_SHARING + 77
+    assert parts_of(many, 1) == [(0, many)]
+    with Threads.of(n) as threads:
+        assert parts_of(many, 1) == [(0, many)]  # nobody said that they share
+        with threads.sharing():
+            parts = parts_of(many, 1)
+            assert len(parts) == n
+            assert [start for start, _ in parts] == [0, *(end for _, end in parts[:-1])]
+            assert parts[-1][1] == many
+            assert all(start % LINE == 0 for start, _ in parts)
+            assert len(parts_of(many // 10, 12)) == n
+            assert parts_of(1000, 2) == [(0, 1000)]  # not worth it
+            # whoever works on a part is alone with it
+            assert list(threads.map(lambda _: parts_of(many, 1), range(4))) == [[(0, many)]] * 4
+        assert parts_of(many, 1) == [(0, many)]
+
+
+def test_shared_rows_give_the_same_model():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((WORTH_SHARING // 3 + 1, 4)), rng.integers(0, 3, WORTH_SHARING // 3 + 1)
+    digests = {fingerprint(AdaBoostMHClassifier(n_estimators=2, random_state=0, calibrate=False, n_jobs=n).fit(X, y)) for n in (1, 2, 3)}
+    assert len(digests) == 1
