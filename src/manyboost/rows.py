@@ -259,8 +259,8 @@ class Decisions:
     team : threads
     """
 
-    def __init__(self, y: NDArray[np.intp], weight: Floats, n_columns: int, decoder: Floats | None, team: Threads):
-        self._y, self._weight, self._team = y.astype(np.uint16), weight, team
+    def __init__(self, y: NDArray[np.integer], weight: Floats, n_columns: int, decoder: Floats | None, team: Threads):
+        self._y, self._weight, self._team = y.astype(np.uint16, copy=False), weight, team
         self._columns = np.zeros((n_columns, len(y)))
         self._leads = Leads.of(decoder)
         self._said = np.zeros(len(y), np.uint16)

@@ -87,7 +87,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         grown = Statistics.of_labels((own > 0).astype(np.uint16), w, 2)
         if not self.repartition:
             return [Problem(grown, GINI_CRITERION, tag=mu)]
-        by_class = Statistics.of_both(D.values, task.y, D.values.sum(axis=1), task.K)
+        by_class = Statistics.of_both(D.values, task.codes, D.values.sum(axis=1), task.K)
         return [Problem(grown, GINI_CRITERION, by_class, tag=pair_weights(D.values, task.y, task.K))]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:

@@ -72,7 +72,7 @@ class AdaBoostHMClassifier(BoostingClassifier):
         return Weights.of(task.weight)
 
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        return [Problem(Statistics.of_labels(task.y, w.values, task.K), GINI_CRITERION, shares=self.response == "probability")]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K), GINI_CRITERION, shares=self.response == "probability")]
 
     def responses(self, leaves: Leaves, K: int) -> Floats:
         """f, what each leaf says: (L, K), in [0, 1]."""

@@ -62,7 +62,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
 
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         criterion = GINI_CRITERION if self.criterion == "gini" else ENTROPY_CRITERION
-        return [Problem(Statistics.of_labels(task.y, w.values, task.K), criterion)]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K), criterion)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         sums, said = leaves.sums, one_hot(leaves.label, task.K)

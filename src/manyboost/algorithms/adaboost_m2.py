@@ -78,7 +78,7 @@ class AdaBoostM2Classifier(BoostingClassifier):
         soft = self.response == "probability"
         if self.grow_by == "direction":
             along, of_row = pairs_along(D.values, rng.standard_normal(task.K), task.y)
-            total, by_class = float(of_row.sum()), Statistics.of_both(D.values, task.y, of_row, task.K)
+            total, by_class = float(of_row.sum()), Statistics.of_both(D.values, task.codes, of_row, task.K)
             criterion = newton(1, 2 * total / task.N)
             return [Problem(Statistics.of_rows(along), criterion, by_class, 0, total, lambda: pair_rewards(D.values, task.y)[0], soft)]
         rewards, of_row = pair_rewards(D.values, task.y)
@@ -87,8 +87,8 @@ class AdaBoostM2Classifier(BoostingClassifier):
             rewards += (of_row - D.values.max(axis=1))[:, None] / task.K  # eq. (7)
         total = float(of_row.sum())
         if self.grow_by == "classes":
-            classes = Statistics.of_labels(task.y, of_row, task.K)
-            return [Problem(classes, GINI_CRITERION, Statistics.of_both(rewards, task.y, of_row, task.K), tag=total, shares=soft)]
+            classes = Statistics.of_labels(task.codes, of_row, task.K)
+            return [Problem(classes, GINI_CRITERION, Statistics.of_both(rewards, task.codes, of_row, task.K), tag=total, shares=soft)]
         return [Problem(Statistics.of_rows(rewards), GINI_CRITERION, tag=total, shares=soft)]
 
     def responses(self, leaves: Leaves, rewards: Floats) -> Floats:

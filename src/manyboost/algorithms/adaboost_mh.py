@@ -95,7 +95,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         return Weights.of(every_label(task.weight, task.y, K, task.cost) * share)
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        for_and_against = Statistics.of_both(D.values, task.y, own_entries(D.values, task.y), task.K)
+        for_and_against = Statistics.of_both(D.values, task.codes, own_entries(D.values, task.y), task.K)
 
         def rewards() -> Floats:
             return hamming_rewards(D.values, task.y)

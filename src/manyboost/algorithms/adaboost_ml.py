@@ -63,7 +63,7 @@ class AdaBoostMLClassifier(BoostingClassifier):
         return np.zeros(len(task.y))
 
     def pose(self, task: Task, f: Floats, rng: np.random.Generator) -> Sequence[Problem]:
-        return [Problem(Statistics.of_labels(task.y, task.weight * expit(-f), task.K), GINI_CRITERION)]
+        return [Problem(Statistics.of_labels(task.codes, task.weight * expit(-f), task.K), GINI_CRITERION)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         g = np.sqrt((task.K - 1) / task.K) * symmetric(task.K)[leaves.label]

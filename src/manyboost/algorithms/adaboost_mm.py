@@ -75,7 +75,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
             grown, criterion = along, newton(1, 2 * float(of_row.sum()) / task.N)
         else:
             (grown, of_row), criterion = pair_rewards(W.values, task.y), GINI_CRITERION
-        by_class = Statistics.of_both(W.values, task.y, of_row, task.K)
+        by_class = Statistics.of_both(W.values, task.codes, of_row, task.K)
         return [Problem(Statistics.of_rows(grown), criterion, by_class, rewards=lambda: pair_rewards(W.values, task.y)[0])]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:

@@ -82,7 +82,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         of_row = D.values.sum(axis=1)
         both = D.values + of_row[:, None] * one_hot(task.y, task.K)
-        for_and_against = Statistics.of_both(both, task.y, of_row, task.K)
+        for_and_against = Statistics.of_both(both, task.codes, of_row, task.K)
 
         def rewards() -> Floats:
             return rewards_of(D.values - of_row[:, None] * one_hot(task.y, task.K))

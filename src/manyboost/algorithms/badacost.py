@@ -75,7 +75,7 @@ class BAdaCostClassifier(BoostingClassifier):
         def rewards() -> Floats:
             return w.values[:, None] * earned[task.y]
 
-        classes = Statistics.of_labels(task.y, w.values, task.K)
+        classes = Statistics.of_labels(task.codes, w.values, task.K)
         return [Problem(Statistics.of_rows(rewards()), GINI_CRITERION, classes, rewards=rewards)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:

@@ -54,7 +54,7 @@ class GambleClassifier(BoostingClassifier):
         return Weights.of(task.weight)
 
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        return [Problem(Statistics.of_labels(task.y, w.values, task.K), GINI_CRITERION)]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K), GINI_CRITERION)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, total = task.K, leaves.sums.sum(axis=1, keepdims=True)

@@ -99,7 +99,7 @@ class RebelClassifier(BoostingClassifier):
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         own = own_entries(W.values, task.y)
-        for_and_against = Statistics.of_both(W.values, task.y, own, task.K)
+        for_and_against = Statistics.of_both(W.values, task.codes, own, task.K)
 
         def rewards() -> Floats:
             return hamming_rewards(W.values, task.y)

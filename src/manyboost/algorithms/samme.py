@@ -64,7 +64,7 @@ class SAMMEClassifier(BoostingClassifier):
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         criterion = GINI_CRITERION if self.criterion == "gini" else ENTROPY_CRITERION
         first = w.values is task.weight
-        return [Problem(Statistics.of_labels(task.y, w.values, task.K), criterion, tag=first)]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K), criterion, tag=first)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, sums, said = task.K, leaves.sums, one_hot(leaves.label, task.K)
