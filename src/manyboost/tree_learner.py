@@ -151,10 +151,11 @@ class TreeLearner:
         # grown on all rows on the fine grid, a tree has the exact sums itself
         exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
         summed = problem.leaf_statistics or posed
-        sums = sums_of_leaves(problem, summed, leaf, tree.n_leaves, tree.sums[tree.is_leaf] if exact else None)
+        grown_by = tree.sums[tree.is_leaf]
+        sums = sums_of_leaves(problem, summed, leaf, tree.n_leaves, grown_by if exact else None)
         # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
         if statistics.n_labels or problem.criterion.of_labels:
-            votes = tree.sums[tree.is_leaf][:, statistics.n_dense if statistics.n_labels else 0 :]
+            votes = grown_by[:, statistics.n_dense if statistics.n_labels else 0 :]
         else:
             votes = sums[:, summed.n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)

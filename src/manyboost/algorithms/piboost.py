@@ -123,13 +123,11 @@ class PIBoostClassifier(BoostingClassifier):
         moved = [gain.problem.column for gain in gains]
         still = np.setdiff1d(np.arange(len(values)), moved)
         values[still] = W.values[still]
-        for gain in gains:
-            S, j = gain.problem.tag, gain.problem.column
-            s, K = int(S.sum()), task.K
-            margin = np.where(S, 1 / (s * (K - 1)), -1 / ((K - s) * (K - 1)))  # <c_l, y^S> / K, eq. (5)
-            with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
-                factor = np.exp(-gain.vectors * margin)
-            gain.scale_at_classes(W.values[j], factor, task, out=values[j])
+        margins = separator_codes(self.masks(task.K)) / (task.K - 1)  # <c_l, y^S> / K, eq. (5)
+        with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
+            for gain in gains:
+                j = gain.problem.column
+                gain.scale_at_classes(W.values[j], np.exp(-gain.vectors * margins[j]), task, out=values[j])
         return W.updated(values)
 
     def link(self, columns: Floats) -> Floats:

@@ -91,12 +91,13 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
         of1, of2, against1, against2 = e1 * grown1, e2 * grown2, right1 / grown1, right2 / grown2
         return r * (of1 - against1) + s * (of2 - against2), r * r * (of1 + against1) + s * s * (of2 + against2)
 
-    width = 1.0 / r
-    while slope(low)[0] > 0:
-        low, width = low - width, 2 * width
-    width = 1.0 / r
-    while slope(high)[0] < 0:
-        high, width = high + width, 2 * width
+    if len(ends) < 2:  # one part has no root, and the other's is no end of the interval
+        width = 1.0 / r
+        while slope(low)[0] > 0:
+            low, width = low - width, 2 * width
+        width = 1.0 / r
+        while slope(high)[0] < 0:
+            high, width = high + width, 2 * width
     start, stiff = 0.5 * (low + high), 2 * r * math.sqrt(e1 * right1)
     if stiff > 0 and len(ends) == 2:  # the first part is 2r sqrt(..) sinh(r (u - ends[0])); the second hardly changes meanwhile
         start = ends[0] - math.asinh(slope(ends[0])[0] / stiff) / r
