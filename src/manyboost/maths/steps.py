@@ -82,12 +82,9 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
             ends.append(math.log(good / bad) / (2 * rate))
     low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
 
-    reach = 700.0 / max(r, s)
-
     def slope(u: float) -> tuple[float, float]:
         """g and its derivative; with many classes e^{(K-s)u} overflows far from the root."""
-        u = min(max(u, -reach), reach)
-        grown1, grown2 = math.exp(r * u), math.exp(s * u)
+        grown1, grown2 = math.exp(min(max(r * u, -700.0), 700.0)), math.exp(min(max(s * u, -700.0), 700.0))
         of1, of2, against1, against2 = e1 * grown1, e2 * grown2, right1 / grown1, right2 / grown2
         return r * (of1 - against1) + s * (of2 - against2), r * r * (of1 + against1) + s * s * (of2 + against2)
 
