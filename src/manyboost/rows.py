@@ -60,8 +60,8 @@ def _add_votes(columns, label, amount, leaf, y, weight, said, first, last, wrong
 
 
 @compiled_part
-def _add_weighted(columns, column, factor, begin, end, start, score):
-    """Add to the scores of some rows ``factor`` times the columns at ``begin`` to ``end``."""
+def _add_up(columns, column, factor, begin, end, start, score):
+    """The sum of ``factor`` times ``column`` over the places ``begin`` to ``end``, of the rows from ``start`` on."""
     for r in range(score.size):
         score[r] = 0.0
     for at in range(begin, end, 2):  # two at a time: fewer loads and stores of the score
@@ -73,10 +73,10 @@ def _add_weighted(columns, column, factor, begin, end, start, score):
 
 
 @compiled
-def _decide(columns, decoder, y, weight, said, first, last, wrong):
+def _decide(columns, leads, y, weight, said, first, last, wrong):
     """The label of the highest score of each row, the first of equals, and the weight of the rows where it is wrong."""
     room, best, label = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
-    n_scores = decoder.start.size - 1 if decoder.start.size else columns.shape[0]
+    n_scores = leads.start.size - 1 if leads.start.size else columns.shape[0]
     for block in range(first, last):
         total = 0.0
         end = min((block + 1) * BLOCK, y.size)
@@ -84,8 +84,8 @@ def _decide(columns, decoder, y, weight, said, first, last, wrong):
             n = min(CHUNK, end - start)
             for k in range(n_scores):
                 score = room[:n]
-                if decoder.start.size:
-                    _add_weighted(columns, decoder.column, decoder.factor, decoder.start[k], decoder.start[k + 1], start, score)
+                if leads.start.size:
+                    _add_up(columns, leads.column, leads.factor, leads.start[k], leads.start[k + 1], start, score)
                 else:
                     score = columns[k, start : start + n]
                 for r in range(n):
