@@ -14,9 +14,10 @@ from manyboost.checks import threads_for_small_tables
 from manyboost.learners import C45Tree, LocalizedSimilarity, NaiveBayes
 
 
-def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier]) -> None:
-    """By random thresholds or by histograms, as the class does by default."""
+def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier], missing: bool) -> None:
+    """By random thresholds or by histograms, as the class does by default; a table with missing values has kernels of its own."""
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    X[0, 0] = np.nan if missing else 0.0
     for parameters in ({}, {"early_stopping": True}, {"n_jobs": 2}):
         model = kind(n_estimators=2, random_state=0, **parameters).fit(X, y)
         model.predict_proba(X)
@@ -54,6 +55,6 @@ def fit_similarities() -> None:
 if __name__ == "__main__":
     print("Compiling the kernels ...", file=sys.stderr, flush=True)
     began = time.perf_counter()
-    jobs = [delayed(fit_a_little)(kind) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
+    jobs = [delayed(fit_a_little)(kind, missing) for missing in (False, True) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
     Parallel(n_jobs=2)([*jobs, delayed(fit_learners)(), delayed(fit_machines)(), delayed(fit_similarities)()])
     print(f"Kernels compiled in {time.perf_counter() - began:.1f} s.", file=sys.stderr)
