@@ -9,7 +9,7 @@ KERNELS := src/manyboost/compiled.py src/manyboost/rows.py $(foreach folder,tree
 # One thread for the libraries beneath: two test workers are enough for two cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-# Two at a time: styles and types are looked at while the kernels compile.
+# Two at a time: the kernels compile while what the tests need is installed, and styles and types are looked at.
 MAKEFLAGS += --jobs=2
 
 .DEFAULT_GOAL := help
@@ -40,7 +40,7 @@ bench: $(VENV)/stamp-bench  ## time, memory and accuracy beside LightGBM, XGBoos
 		echo "benchmarks/$$part.py" >&2; MANYBOOST_DATA="$(or $(DATA),$(MANYBOOST_DATA))" $(RUN) benchmarks/$$part.py || exit 1; done
 	@$(RUN) benchmarks/report.py
 
-trust: $(VENV)/stamp-kernels  ## the slow tests behind the promises; each prints a figure
+trust: $(VENV)/stamp-test $(VENV)/stamp-kernels  ## the slow tests behind the promises; each prints a figure
 	@$(RUN) -m pytest -m trust -s -q tests
 
 clean:  ## remove everything that was made, the environment included
@@ -64,7 +64,12 @@ $(VENV)/stamp-demo: $(VENV)/stamp-venv $(PROJECT)
 	@$(PIP) -e ".[cli]"
 	@touch $@
 
-$(VENV)/stamp-test: $(VENV)/stamp-venv $(PROJECT)
+$(VENV)/stamp-core: $(VENV)/stamp-venv $(PROJECT)
+	@echo "Installing ManyBoost into $(VENV) ..." >&2
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/stamp-test: $(VENV)/stamp-core $(PROJECT)
 	@echo "Installing ManyBoost and what its tests need into $(VENV) ..." >&2
 	@$(PIP) -e ".[test,lint]"
 	@touch $@
@@ -74,7 +79,8 @@ $(VENV)/stamp-bench: $(VENV)/stamp-venv $(PROJECT)
 	@$(PIP) -e ".[bench]"
 	@touch $@
 
-# Compiled once before the test workers start, which would otherwise all do it at the same time.
-$(VENV)/stamp-kernels: $(VENV)/stamp-test $(KERNELS)
-	@$(RUN) .ci/compile_kernels.py
+# Compiled once before the test workers start, which would otherwise all do it at the same time. The sources are named because ManyBoost is
+# installed once more meanwhile, with what its tests need.
+$(VENV)/stamp-kernels: $(VENV)/stamp-core $(KERNELS)
+	@PYTHONPATH=src $(RUN) .ci/compile_kernels.py
 	@touch $@
