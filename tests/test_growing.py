@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tree_cases import CRITERIA, FIELDS, Case, assert_same_tree, make, sparse_copy
 
+from manyboost.threads import Threads
 from manyboost.trees import growing, growing_on_threads, reference
 from manyboost.trees.binning import apply_bins, find_cuts, take_rows
 from manyboost.trees.criteria import GINI_CRITERION, least_squares, newton
@@ -52,7 +53,7 @@ def test_threads(criterion, splitter, work, pool, monkeypatch):
             case = case.with_exclusive_columns()
         alone = case.grown()
         for n_threads in (2, 3):
-            assert_same_tree(case.grown(pool, n_threads), alone, (criterion, splitter, seed, n_threads))
+            assert_same_tree(case.grown(Threads(n_threads, pool)), alone, (criterion, splitter, seed, n_threads))
         n_shared += case.table.n_rows * case.table.n_features >= work
     assert n_shared > 5
 
@@ -65,7 +66,7 @@ def test_sparse_input(splitter, kind, pool, monkeypatch):
         case = make(seed, CRITERIA[seed % 6], splitter)
         dense, sparse = case.grown(), case.on_matrix(sparse_copy(case.X, kind))
         assert_same_tree(sparse.grown(), dense, seed)
-        assert_same_tree(sparse.grown(pool, 2), dense, seed)
+        assert_same_tree(sparse.grown(Threads(2, pool)), dense, seed)
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from manyboost.threads import ALONE, Threads
 from manyboost.trees.binning import Binning, Table, apply_bins, find_cuts, share_columns
 from manyboost.trees.criteria import (
     ENTROPY_CRITERION,
@@ -41,8 +42,8 @@ class Case:
     seed: int
     rows: NDArray[np.int32] | None
 
-    def grown(self, threads: Any = None, n_threads: int = 1) -> tuple[Tree, NDArray[np.int32]]:
-        return Grower(self.table, self.limits, threads, n_threads).grow(self.statistics, self.criterion, self.seed, self.rows)
+    def grown(self, team: Threads = ALONE) -> tuple[Tree, NDArray[np.int32]]:
+        return Grower(self.table, self.limits, team).grow(self.statistics, self.criterion, self.seed, self.rows)
 
     def with_exclusive_columns(self) -> Case:
         """The same case with columns behind its own of which each row has one at most off its usual value, in a table that shares them."""

@@ -82,7 +82,7 @@ class TreeLearner:
             everything = self.pool.with_rows(rows.numeric)
             self.table = share_columns(apply_bins(everything, rows.binning, settings.limits.layout, threads.map))
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
-        self.alone = Grower(self.table, settings.limits, threads.pool, threads.n)
+        self.alone = Grower(self.table, settings.limits, threads)
         self.growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(threads.n):
             self.growers.put(Grower(self.table, settings.limits))

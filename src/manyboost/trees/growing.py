@@ -6,7 +6,6 @@ Nodes are split depth-first, or best-first when the number of leaves is limited.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.threads import ALONE, Threads
 from manyboost.trees import growing_on_threads as on_threads
 from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Stored, Table
@@ -155,16 +155,14 @@ class Grower:
     ----------
     table : the binned rows, laid out as ``limits.layout`` says
     limits : the user's limits
-    threads : a pool to share large nodes with
-    n_threads : its size
+    team : threads to share large nodes with
     """
 
-    def __init__(self, table: Table, limits: GrowthLimits, threads: ThreadPoolExecutor | None = None, n_threads: int = 1):
+    def __init__(self, table: Table, limits: GrowthLimits, team: Threads = ALONE):
         self.table = table
         self._is_plain = table.is_plain
         self.limits = limits
-        self.threads = threads
-        self.n_threads = n_threads if threads is not None else 1
+        self.team = team
         self._memory: dict[str, NDArray[Any]] = {}
         self._workspaces: dict[tuple[int, int, bool], tuple[NDArray[Any] | None, ...]] = {}  # the same for tree after tree
         self._room_key: tuple[Any, ...] = ()
@@ -186,7 +184,7 @@ class Grower:
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
             growth = self._growth(limits, size, n_outputs, n_rows, keep)
-            workspaces = [self._workspace(part, size, plain) for part in range(self.n_threads)]
+            workspaces = [self._workspace(part, size, plain) for part in range(self.team.n)]
             n_labelled = n_rows if len(grid.label) and not self.limits.random else 0
             of_histograms = (
                 self._array("labels", n_labelled, np.uint16),
@@ -300,16 +298,16 @@ class Grower:
             growth.rows[:] = rows  # a copy: they will be moved about
         leaf = np.empty(table.n_rows, np.int32)
         context = on_threads.Context(table, grid, rule, room.limits._replace(seed=np.uint64(seed)), growth)
-        threads = self.threads if self.n_threads > 1 and on_threads.is_worth_sharing(n_rows, table) else None
+        shared = self.team.n > 1 and on_threads.is_worth_sharing(n_rows, table)
         if self.limits.random:
             categories = None if plain else self._categories(len(growth.free), grid.size)
-            if threads is not None:
-                on_threads.grow_at_random(threads, context, whole, parts, categories)
+            if shared:
+                on_threads.grow_at_random(self.team, context, whole, parts, categories)
                 steps.close_tree(table, growth, leaf)
             else:
                 grow_at_random(*context, whole, *parts[0], categories, leaf)
-        elif threads is not None:
-            on_threads.grow_by_histogram(threads, context, whole, *room.of_histograms, parts)
+        elif shared:
+            on_threads.grow_by_histogram(self.team, context, whole, *room.of_histograms, parts)
             steps.close_tree(table, growth, leaf)
         else:
             grow_by_histogram(*context, whole, *room.of_histograms, *parts[0], leaf)

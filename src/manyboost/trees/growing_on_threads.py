@@ -6,12 +6,12 @@ feature, so the tree is the one that a single thread grows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from manyboost.threads import Threads
 from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import ROW_MAJOR, Table
 from manyboost.trees.criteria import Rule
@@ -46,16 +46,8 @@ def _job_is_worth_sharing(context: Context) -> bool:
     return is_worth_sharing(sum(int(nodes[n]["end"] - nodes[n]["start"]) for n in numbers), context.table)
 
 
-def _share(threads: ThreadPoolExecutor, work: Callable[[Any], Any], parts: Sequence[Any]) -> None:
-    """Work on the parts at the same time, on the first of them in this thread."""
-    others = [threads.submit(work, part) for part in parts[1:]]
-    work(parts[0])
-    for other in others:
-        other.result()
-
-
 def grow_by_histogram(
-    threads: ThreadPoolExecutor, context: Context, whole: bool, labels: Any, weights: Any, pool: Any, workspaces: Sequence[Workspace]
+    team: Threads, context: Context, whole: bool, labels: Any, weights: Any, pool: Any, workspaces: Sequence[Workspace]
 ) -> None:
     """:func:`manyboost.trees.histogram_splits.grow_by_histogram` with the columns of large nodes dealt out, a workspace for each."""
     table, grid, rule, limits, growth = context
@@ -74,7 +66,7 @@ def grow_by_histogram(
         steps.prepare_job(grid, growth, labels, weights)
         best, lefts = parts[0][2:4]
         if _job_is_worth_sharing(context):
-            _share(threads, lambda part: steps.evaluate_features(*shared, *part), parts)
+            list(team.map(lambda part: steps.evaluate_features(*shared, *part), parts))
             for other in parts[1:]:  # in the order of columns and so of features, so that ties go to the lowest
                 better = other[2]["gain"] > best["gain"]
                 best[better], lefts[better] = other[2][better], other[3][better]
@@ -84,9 +76,7 @@ def grow_by_histogram(
         more = steps.split_next(*context)
 
 
-def grow_at_random(
-    threads: ThreadPoolExecutor, context: Context, whole: bool, workspaces: Sequence[Workspace], categories: Categories | None
-) -> None:
+def grow_at_random(team: Threads, context: Context, whole: bool, workspaces: Sequence[Workspace], categories: Categories | None) -> None:
     """:func:`manyboost.trees.random_splits.grow_at_random` with the rows of large nodes dealt out, a workspace for each."""
     table, grid, rule, limits, growth = context
     n_threads = len(workspaces)
@@ -108,13 +98,13 @@ def grow_at_random(
                 if any_numbers:
                     cuts = np.linspace(growth.nodes[node]["start"], growth.nodes[node]["end"], n_threads + 1).astype(int)
                     work = [(int(cuts[k]), int(cuts[k + 1]), *draws[k]) for k in range(n_threads)]
-                    _share(threads, lambda w: steps.find_ranges(table, growth.rows, *w[:3]), work)
+                    list(team.map(lambda w: steps.find_ranges(table, growth.rows, *w[:3]), work))
                     ranges[0] = np.min([draw[0][0] for draw in draws], axis=0)
                     ranges[1] = np.max([draw[0][1] for draw in draws], axis=0)
                     steps.draw_thresholds(table, limits, node, ranges)
                     for draw in draws[1:]:
                         draw[0][:] = ranges
-                    _share(threads, lambda w: steps.sum_below(table, grid, growth.rows, *w), work)
+                    list(team.map(lambda w: steps.sum_below(table, grid, growth.rows, *w), work))
                     for draw in draws[1:]:
                         sums += draw[2]
                 steps.choose(*context, which, ranges, sums, best[which], lefts[which], *compare[2:])
