@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 
 from manyboost.maths.codes import separator_codes, separators
 from manyboost.maths.steps import separator_root
-from manyboost.rows import BLOCK, Decisions, Response, scaled_at_classes, sides_and_costs
-from manyboost.threads import Threads
+from manyboost.rows import BITS_OF_WEIGHT, Decisions, Response, scaled_at_classes, sides_and_costs
+from manyboost.threads import WORTH_SHARING, Threads
 
 KINDS = ("votes", "some votes", "negative votes", "vectors", "one column", "numbers")
 
@@ -37,15 +37,12 @@ def slow_error(columns, decoder, y, weight):
             for at in range(0, len(used), 2):
                 products = columns[:, used[at : at + 2]] * leads[used[at : at + 2], k]
                 scores[:, k] += products[:, 0] + (products[:, 1] if products.shape[1] == 2 else 0.0)
-    wrong = np.where(scores.argmax(axis=1) != y, weight, 0.0)
-    total = 0.0
-    for start in range(0, len(y), BLOCK):
-        total += float(np.cumsum(wrong[start : start + BLOCK])[-1])  # one by one, not in pairs
-    return total
+    exponent = BITS_OF_WEIGHT - int(np.frexp(weight.sum())[1])
+    return int(np.rint(weight[scores.argmax(axis=1) != y] * 2.0**exponent).astype(np.int64).sum()) / 2**exponent
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("n", [1, 700, 2 * BLOCK + 5])
+@pytest.mark.parametrize("n", [1, 700, WORTH_SHARING + 5])
 @pytest.mark.parametrize("coded", [False, True])
 def test_decisions(n, coded, n_threads):
     rng = np.random.default_rng(n)
@@ -54,8 +51,8 @@ def test_decisions(n, coded, n_threads):
     n_columns = K if decoder is None else len(decoder)
     y, weight = rng.integers(0, K, n), rng.random(n)
     columns = np.zeros((n, n_columns))
-    with Threads.of(n_threads) as threads:
-        decisions = Decisions(y, weight, n_columns, decoder, threads)
+    with Threads.of(n_threads) as threads, threads.sharing():
+        decisions = Decisions(y, weight, n_columns, decoder)
         for kind in ("votes", *rng.permutation(np.repeat(KINDS, 3)), "votes", "votes"):
             vectors, column = leaf_vectors(kind, rng, n_columns)
             leaf = rng.integers(0, 5, n).astype(np.int32)
@@ -69,10 +66,9 @@ def test_decisions(n, coded, n_threads):
 
 
 def test_leaves_that_do_not_fit_are_refused():
-    with Threads.of(1) as threads:
-        decisions = Decisions(np.zeros(3, np.intp), np.ones(3), 4, None, threads)
-        with pytest.raises(ValueError, match="leaves of 3 numbers do not fit columns 2 to 3"):
-            decisions.add(Response(np.ones((1, 3)), np.zeros(3, np.int32)), 2)
+    decisions = Decisions(np.zeros(3, np.intp), np.ones(3), 4, None)
+    with pytest.raises(ValueError, match="leaves of 3 numbers do not fit columns 2 to 3"):
+        decisions.add(Response(np.ones((1, 3)), np.zeros(3, np.int32)), 2)
 
 
 def test_factors_sides_and_costs():
@@ -116,11 +112,11 @@ def test_the_root_of_a_separator_is_that_of_a_bracketing_method():
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_decisions_by_columns_that_somebody_else_keeps(n_threads):
     rng = np.random.default_rng(0)
-    n, K = BLOCK + 7, 4
+    n, K = WORTH_SHARING + 7, 4
     y, weight, decoder = rng.integers(0, K, n), rng.random(n), rng.standard_normal((K, K))
-    with Threads.of(n_threads) as team:
+    with Threads.of(n_threads) as team, team.sharing():
         for given in (None, decoder):
-            own, shown = (Decisions(y, weight, K, given, team) for _ in range(2))
+            own, shown = (Decisions(y, weight, K, given) for _ in range(2))
             columns = np.zeros((K, n)).T
             for _ in range(3):
                 vectors, leaf = rng.integers(-2, 3, (5, K)).astype(float), rng.integers(0, 5, n).astype(np.int32)

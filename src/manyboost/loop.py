@@ -118,8 +118,8 @@ def boost(
     task = rows.agreed(task)
     learner = rows.learner(task, settings, work.threads)
     state = algorithm.start(task)
-    scores = Decisions(given.codes, given.weight, n_columns, work.decoder, work.threads)
-    watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder, work.threads)
+    scores = Decisions(given.codes, given.weight, n_columns, work.decoder)
+    watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder)
     out = Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY}, rows=rows)
     first = 0
     if earlier is not None:

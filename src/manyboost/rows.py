@@ -15,7 +15,8 @@ from manyboost.threads import Threads, over_rows
 Floats = NDArray[np.float64]
 
 
-BLOCK = 1 << 15  # rows whose weights are added up one by one; blocks follow in their order, whichever thread had them
+BITS_OF_WEIGHT = 61  # of the total of weights that are added up in whole numbers
+BLOCK = 1 << 15  # rows that columns are added to one after the other, so that the leaves of the rows stay in the second-level cache
 CHUNK = 256  # rows whose scores stay in the first-level cache
 
 
@@ -41,22 +42,33 @@ def _add_leaf_vectors(columns, vectors, leaf, column, start, end):
 
 
 @compiled
-def _add_votes(columns, label, amount, leaf, y, weight, said, first, last, wrong):
-    """Each leaf adds a positive amount to the score of one label, so that no other label can overtake a row's first."""
-    for block in range(first, last):
-        total = 0.0
-        for r in range(block * BLOCK, min((block + 1) * BLOCK, y.size)):
-            i = np.uint64(r)
+def _add_votes(columns, label, amount, leaf, lead, y, weight, said, start, end):
+    """Each leaf adds a positive amount to the score of one label, so that no other label can overtake a row's first; the weight mistaken.
+
+    First the scores of a few rows, which lie far apart, then what follows from them, in vector registers.
+    """
+    scores, own = columns.reshape(-1), np.empty(CHUNK)
+    of_leaf, voted = label.astype(np.uint16), np.empty(CHUNK, np.uint16)
+    first = (label * columns.shape[1]).astype(np.uint64)
+    wrong = np.int64(0)
+    for begin in range(start, end, CHUNK):
+        n = min(CHUNK, end - begin)
+        for r in range(n):
+            i = np.uint64(begin + r)
             of = np.uint64(leaf[i])
-            k, s = np.uint64(label[of]), np.uint64(said[i])
-            score = columns[k, i] + amount[of]
-            columns[k, i] = score
-            rival = columns[s, i]
-            better = (score > rival) | ((score == rival) & (k <= s))  # no branch to mispredict
-            s = k if better else s
-            said[i] = s
-            total += weight[i] * (s != np.uint64(y[i]))
-        wrong[block] = total
+            score = scores[first[of] + i] + amount[of]
+            scores[first[of] + i] = score
+            own[r] = score
+            voted[r] = of_leaf[of]
+        before, highest = said[begin : begin + n], lead[begin : begin + n]
+        true, weights = y[begin : begin + n], weight[begin : begin + n]
+        for r in range(n):
+            better = (own[r] > highest[r]) | ((own[r] == highest[r]) & (voted[r] <= before[r]))
+            highest[r] = max(own[r], highest[r])
+            now = voted[r] if better else before[r]
+            before[r] = now
+            wrong += weights[r] if now != true[r] else np.int64(0)
+    return wrong
 
 
 @compiled_part
@@ -73,29 +85,27 @@ def _add_up(columns, column, factor, begin, end, start, score):
 
 
 @compiled
-def _decide(columns, leads, y, weight, said, first, last, wrong):
+def _decide(columns, leads, y, weight, said, start, end):
     """The label of the highest score of each row, the first of equals, and the weight of the rows where it is wrong."""
     room, best, label = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
     n_scores = leads.start.size - 1 if leads.start.size else columns.shape[0]
-    for block in range(first, last):
-        total = 0.0
-        end = min((block + 1) * BLOCK, y.size)
-        for start in range(block * BLOCK, end, CHUNK):
-            n = min(CHUNK, end - start)
-            for k in range(n_scores):
-                score = room[:n]
-                if leads.start.size:
-                    _add_up(columns, leads.column, leads.factor, leads.start[k], leads.start[k + 1], start, score)
-                else:
-                    score = columns[k, start : start + n]
-                for r in range(n):
-                    better = k == 0 or score[r] > best[r]
-                    best[r] = score[r] if better else best[r]
-                    label[r] = k if better else label[r]
+    wrong = np.int64(0)
+    for begin in range(start, end, CHUNK):
+        n = min(CHUNK, end - begin)
+        for k in range(n_scores):
+            score = room[:n]
+            if leads.start.size:
+                _add_up(columns, leads.column, leads.factor, leads.start[k], leads.start[k + 1], begin, score)
+            else:
+                score = columns[k, begin : begin + n]
             for r in range(n):
-                said[start + r] = label[r]
-                total += weight[start + r] * (label[r] != y[start + r])
-        wrong[block] = total
+                better = k == 0 or score[r] > best[r]
+                best[r] = score[r] if better else best[r]
+                label[r] = k if better else label[r]
+        for r in range(n):
+            said[begin + r] = label[r]
+            wrong += weight[begin + r] if label[r] != y[begin + r] else np.int64(0)
+    return wrong
 
 
 @compiled
@@ -249,22 +259,24 @@ class Leads(NamedTuple):
 
 
 class Decisions:
-    """The columns of rows whose classes are known, and the weight of the rows that they mistake.
+    """The columns of rows whose classes are known, and the weight of the rows that they mistake, added up in whole numbers.
 
     Parameters
     ----------
     y, weight : (n,) classes and weights of the rows
     n_columns : C, the number of columns; they start at zero
     decoder : (C, K) what a column means for the K scores; None when the columns are the scores
-    team : threads
     """
 
-    def __init__(self, y: NDArray[np.integer], weight: Floats, n_columns: int, decoder: Floats | None, team: Threads):
-        self._y, self._weight, self._team = y.astype(np.uint16, copy=False), weight, team
+    def __init__(self, y: NDArray[np.integer], weight: Floats, n_columns: int, decoder: Floats | None):
+        self._y = y.astype(np.uint16, copy=False)
+        self._exponent = BITS_OF_WEIGHT - int(np.frexp(weight.sum())[1])
+        self._weight = np.rint(np.ldexp(weight, self._exponent)).astype(np.int64)
         self._columns = np.zeros((n_columns, len(y)))
         self._leads = Leads.of(decoder)
         self._said = np.zeros(len(y), np.uint16)
-        self._wrong = np.zeros(-(-len(y) // BLOCK))
+        self._lead: Floats | None = None  # the score of what is said, where all votes were added since
+        self._wrong = 0
         self._decided = decoder is None
 
     def add(self, response: Response, column: int) -> None:
@@ -273,41 +285,43 @@ class Decisions:
         _check_columns(vectors, column, len(self._columns))
         n = len(self._y)
         if numbers is not None:
-            self._decided = False
-            in_parts(self._team, len(self._wrong), lambda first, last: _add_multiples(
-                self._columns, vectors[0], numbers, column, first * BLOCK, min(last * BLOCK, n)
-            ))  # fmt: skip
+            self._decided, self._lead = False, None
+            over_rows(n, vectors.shape[1], partial(_add_multiples, self._columns, vectors[0], numbers, column))
             return
         if self._decided and np.count_nonzero(vectors) == len(vectors) and ((vectors > 0).sum(axis=1) == 1).all():
             label = vectors.argmax(axis=1)
             amount = vectors[np.arange(len(vectors)), label]
-            shared = self._y, self._weight, self._said
-            in_parts(self._team, len(self._wrong), lambda first, last: _add_votes(
-                self._columns, label + column, amount, leaf, *shared, first, last, self._wrong
-            ))  # fmt: skip
+            if self._lead is None:
+                self._lead = self._columns[self._said, np.arange(n)]
+            self._weigh(partial(_add_votes, self._columns, label + column, amount, leaf, self._lead))
             return
-        self._decided = False
-        in_parts(self._team, len(self._wrong), lambda first, last: _add_leaf_vectors(
-            self._columns, vectors, leaf, column, first * BLOCK, min(last * BLOCK, n)
-        ))  # fmt: skip
+        self._decided, self._lead = False, None
+        over_rows(n, vectors.shape[1], partial(_add_leaf_vectors, self._columns, vectors, leaf, column))
+
+    def _weigh(self, decide: Callable[..., int]) -> None:
+        """Have the rows decided, and add up the weight of those that are mistaken."""
+        wrong: list[int] = []
+        rows = self._y, self._weight, self._said
+        over_rows(len(self._y), 1, lambda start, end: wrong.append(int(decide(*rows, start, end))))
+        self._wrong = sum(wrong)
 
     def read(self, columns: Floats) -> None:
         """From now on these, (n, C) with those of a column side by side in memory, are the columns: who keeps them has added to them."""
-        self._columns, self._decided = columns.T, False
+        self._columns, self._decided, self._lead = columns.T, False, None
 
     def clear(self) -> None:
         """Start anew, as when all that was added has changed."""
         self._columns[:] = 0.0
         self._said[:] = 0
+        self._lead = None
         self._decided = not len(self._leads.start)
 
     def error(self) -> float:
         """The weight of the rows whose highest score (the first of equals) is not at their class."""
         if not self._decided:
-            shared = self._columns, self._leads, self._y, self._weight, self._said
-            in_parts(self._team, len(self._wrong), lambda first, last: _decide(*shared, first, last, self._wrong))
+            self._weigh(partial(_decide, self._columns, self._leads))
             self._decided = not len(self._leads.start)
-        return float(sum(self._wrong.tolist()))
+        return float(np.ldexp(float(self._wrong), -self._exponent))
 
 
 def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:

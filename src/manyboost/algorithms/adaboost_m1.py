@@ -5,10 +5,10 @@
     h_t(x)                                    leaves.label, the label of most weight in each leaf
     eps_t = sum_i D_t(i) [h_t(x_i) != y_i]    error
     beta_t = eps_t / (1 - eps_t)              exp(-alpha)
-    D <- D beta_t where h_t is right          update, up to one factor for all rows, which makes the total the bound of the error
+    D <- D beta_t where h_t is right          update, and one factor for all rows, which makes the total the bound of the error
     h_fin(x) = argmax_k sum log(1/beta) [h=k] the largest of the K scores
 
-With that factor a right row is multiplied by exp(-alpha/2) and a wrong one by exp(alpha/2), and the total is prod 2 sqrt(eps (1-eps)),
+With that factor, exp(alpha/2), a right row is multiplied by exp(-alpha/2) and a wrong one by exp(alpha/2), and the total is prod 2 sqrt(eps (1-eps)),
 which bounds the share of mistaken rows. There is no consistent link to probabilities for K > 2; softmax of the scores stands in.
 """
 
@@ -62,7 +62,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
 
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         criterion = GINI_CRITERION if self.criterion == "gini" else ENTROPY_CRITERION
-        return [Problem(Statistics.of_labels(task.codes, w.values, task.K), criterion)]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K, lasting=True), criterion)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         sums, said = leaves.sums, one_hot(leaves.label, task.K)
@@ -75,8 +75,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
 
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        exponent = gain.vectors.sum(axis=1, keepdims=True) / 2 - gain.vectors  # for the row's class minus against it, halved
-        return w.updated(gain.scale_at_classes(w.values, np.exp(exponent), task))
+        common = float(np.exp(gain.vectors[0].sum() / 2))
+        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task), common)
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

@@ -6,7 +6,8 @@
     T(x), the m-th classifier                 leaves.label, the label of most weight in each leaf
     err   = sum_i w_i [c_i != T(x_i)]         err                              (2b)
     alpha = log((1-err)/err) + log(K-1)       alpha                            (2c)
-    w_i  <- w_i exp(alpha [c_i != T(x_i)])    update, up to one factor for all rows, which makes the total the loss (2d)
+    w_i  <- w_i exp(alpha [c_i != T(x_i)])    update: rows that T is right about times exp(-alpha), and all times exp(alpha / K), which
+                                              makes the total the loss (2d)
     C(x)  = argmax_k sum_m alpha [T(x) = k]   the largest of the K scores      (3)
 
 The population minimiser makes ``softmax`` of the votes the probabilities. A perfect tree has no finite alpha and ends the fit, because no
@@ -64,7 +65,7 @@ class SAMMEClassifier(BoostingClassifier):
     def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         criterion = GINI_CRITERION if self.criterion == "gini" else ENTROPY_CRITERION
         first = w.values is task.weight
-        return [Problem(Statistics.of_labels(task.codes, w.values, task.K), criterion, tag=first)]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K, lasting=True), criterion, tag=first)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, sums, said = task.K, leaves.sums, one_hot(leaves.label, task.K)
@@ -80,8 +81,8 @@ class SAMMEClassifier(BoostingClassifier):
 
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        margin = gain.vectors - gain.vectors.mean(axis=1, keepdims=True)  # <c_l, f> / K of the paper's codes, (L, K)
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-margin), task))
+        common = float(np.exp(gain.vectors[0].mean()))  # exp(alpha / K); with it, <c_l, f> / K of the paper's codes is the exponent
+        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task), common)
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

@@ -87,7 +87,8 @@ def _bound_from_counts(first, second, highest):
 
 
 @compiled_part
-def _exponent_for(first, second):
+def exponent_for(first, second):
+    """The e for which the absolute total of all values, times 2**e, has at most 62 bits."""
     highest = max(_bits_of_largest(first), _bits_of_largest(second)) >> 52
     if highest == 0:
         return 0
@@ -106,7 +107,7 @@ def _exponent_for(first, second):
 
 @compiled
 def _fine_exponent(first, second):
-    return _exponent_for(first, second)
+    return exponent_for(first, second)
 
 
 @compiled_part
@@ -118,7 +119,7 @@ def _round_to_grid(values, scale, out):
 @compiled
 def _to_fine_grid(first, second, less, out_first, out_second):
     """Both on the grid that their total allows, made coarser by ``less``; its exponent."""
-    exponent = _exponent_for(first, second) - less
+    exponent = exponent_for(first, second) - less
     _round_to_grid(first, math.ldexp(1.0, exponent), out_first)
     _round_to_grid(second, math.ldexp(1.0, exponent), out_second)
     return exponent

@@ -22,15 +22,17 @@ from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
 from manyboost.trees.lanes import EIGHT
 from manyboost.trees.node_sums import Grid, Shares
-from manyboost.trees.nodes import BEST, N_NODES, NODE, WHOLE, Growth, Limits
+from manyboost.trees.nodes import BEST, IN_ORDER, N_NODES, NODE, Growth, Limits
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
+from manyboost.trees.root_histogram import Changes, KeptWeights
 from manyboost.trees.routing import find_leaves
 from manyboost.trees.statistics import Statistics
 
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
+NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.int64), -1)
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,7 @@ class Grower:
         self.team = team
         self._memory: dict[str, NDArray[Any]] = {}
         self._workspaces: dict[tuple[int, int, bool], tuple[NDArray[Any] | None, ...]] = {}  # the same for tree after tree
+        self._kept: KeptWeights | None = None
         self._room_key: tuple[Any, ...] = ()
         self._held_room: Room
         self._categories_key = (-1, -1)
@@ -177,13 +180,27 @@ class Grower:
             held = self._memory[name] = np.empty(size, dtype)
         return held[:size].reshape(shape)
 
-    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, plain: bool, keep: bool) -> Room:
-        """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's."""
-        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, plain, keep
+    def _counts_root(self, statistics: Statistics) -> bool:
+        """Is the histogram of all rows kept from tree to tree?"""
+        if not statistics.lasting or statistics.n_dense or self.table.layout != FEATURE_MAJOR:
+            return False
+        counts_rows = self.limits.on(self.table.n_rows, 0.0, 0).min_leaf > 1
+        return not counts_rows and 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
+
+    def _kept_weights(self) -> KeptWeights:
+        if self._kept is None:
+            n = self.table.n_rows
+            rooms = self._array("buffer", n, np.int32), self._array("labels", n, np.uint16), self._array("weights", n, np.int64)
+            self._kept = KeptWeights(self._array("weight", n, np.int64), *rooms)
+        return self._kept
+
+    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, plain: bool, keep: bool, root: bool) -> Room:
+        """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's, and that of the ``root``."""
+        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, plain, keep, root
         if key != self._room_key:  # most trees of a fit are of one shape
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
-            growth = self._growth(limits, size, n_outputs, n_rows, keep)
+            growth = self._growth(limits, size, n_outputs, n_rows, keep, root)
             workspaces = [self._workspace(part, size, plain) for part in range(self.team.n)]
             n_labelled = n_rows if len(grid.label) and not self.limits.random else 0
             of_histograms = (
@@ -194,12 +211,14 @@ class Grower:
             self._room_key, self._held_room = key, Room(limits, growth, workspaces, of_histograms)
         return self._held_room
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
+    def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool, root: bool) -> Growth:
         n = 2 * limits.max_leaves - 1
         n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
         if keep and n_bins and limits.max_depth > 1:
             kept = max(2, HISTOGRAM_BUDGET // (8 * size * n_bins))
             n_slots = min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves, kept)
+        now = self._array("now", IN_ORDER + 1, np.int64)
+        now[IN_ORDER] = 0
         return Growth(
             nodes=self._array("nodes", n, NODE),
             sums=self._array("node sums", (n, size), np.int64),
@@ -207,7 +226,8 @@ class Grower:
             open=self._array("open", limits.max_leaves, np.int32),
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
-            now=self._array("now", WHOLE + 1, np.int64),
+            now=now,
+            root=self._array("root", n_bins * size if root else 0, np.int64),
             rows=self._array("rows", n_rows, np.int32),
             buffer=self._array("buffer", n_rows, np.int32),
         )
@@ -280,8 +300,15 @@ class Grower:
         whole, pairs = rows is None, criterion.code == PAIR_OF_CLASSES
         plain = self._is_plain and not pairs
         table = self.table if plain else self._any_table
-        kept = partial(self._array, "dense"), partial(self._array, "weight")  # not in self, which would so hold itself alive
-        grid, exponent = to_grid(statistics, self.limits.random, rows, kept, pairs=pairs)
+        root = whole and self._counts_root(statistics)
+        if root:
+            grid, exponent, changes = self._kept_weights().put(statistics)
+        else:
+            kept = partial(self._array, "dense"), partial(self._array, "weight")  # not in self, which would so hold itself alive
+            grid, exponent = to_grid(statistics, self.limits.random, rows, kept, pairs=pairs)
+            changes = NO_CHANGES
+            if self._kept is not None:
+                self._kept.forget()
         if not plain and grid.shares is None:
             grid = grid._replace(shares=Shares(grid.dense[:0], grid.label[:0], grid.weight[:0]))
         rule = Rule.on_grid(criterion, exponent)
@@ -290,12 +317,13 @@ class Grower:
         if self.limits.min_weight_fraction_leaf:
             used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
             total_weight = steps.weight_of_rows(grid, rule, used, self.limits.tie)
-        room = self._room(grid, rule.n_outputs, n_rows, total_weight, plain, keep=not pairs)
+        room = self._room(grid, rule.n_outputs, n_rows, total_weight, plain, keep=not pairs, root=root)
         if room.limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
         growth, parts = room.growth, room.workspaces
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
+            growth.now[IN_ORDER] = 0
         leaf = np.empty(table.n_rows, np.int32)
         context = on_threads.Context(table, grid, rule, room.limits._replace(seed=np.uint64(seed)), growth)
         shared = self.team.n > 1 and on_threads.is_worth_sharing(n_rows, table)
@@ -307,10 +335,10 @@ class Grower:
             else:
                 grow_at_random(*context, whole, *parts[0], categories, leaf)
         elif shared:
-            on_threads.grow_by_histogram(self.team, context, whole, *room.of_histograms, parts)
+            on_threads.grow_by_histogram(self.team, context, whole, changes, *room.of_histograms, parts)
             steps.close_tree(table, growth, leaf)
         else:
-            grow_by_histogram(*context, whole, *room.of_histograms, *parts[0], leaf)
+            grow_by_histogram(*context, whole, changes, *room.of_histograms, *parts[0], leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
 

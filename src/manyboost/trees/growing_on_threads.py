@@ -19,6 +19,7 @@ from manyboost.trees.histogram_splits import COLUMNS_PER_PASS
 from manyboost.trees.node_sums import Grid
 from manyboost.trees.nodes import SMALL, SMALL_OPEN, Growth, Limits
 from manyboost.trees.random_categories import Categories
+from manyboost.trees.root_histogram import Changes
 
 THREAD_WORK = 1 << 22  # rows times columns from which on it is worth waking a thread, which may take a quarter of a millisecond
 CELLS_AT_RANDOM = 8  # are compared with thresholds while one is counted in a histogram
@@ -47,7 +48,14 @@ def _job_is_worth_sharing(context: Context) -> bool:
 
 
 def grow_by_histogram(
-    team: Threads, context: Context, whole: bool, labels: Any, weights: Any, pool: Any, workspaces: Sequence[Workspace]
+    team: Threads,
+    context: Context,
+    whole: bool,
+    changes: Changes,
+    labels: Any,
+    weights: Any,
+    pool: Any,
+    workspaces: Sequence[Workspace],
 ) -> None:
     """:func:`manyboost.trees.histogram_splits.grow_by_histogram` with the columns of large nodes dealt out, a workspace for each."""
     table, grid, rule, limits, growth = context
@@ -61,6 +69,9 @@ def grow_by_histogram(
         if first < last:
             parts.append((first, last, *workspace))
     shared = *context, labels, weights, pool
+    if len(growth.root):
+        steps.put_in_order(growth.rows, growth.now)
+        list(team.map(lambda part: steps.count_root(table, grid, changes, growth, *part[:2]), parts))
     more = steps.start_tree(grid, rule, limits, growth, whole)
     while more:
         steps.prepare_job(grid, growth, labels, weights)

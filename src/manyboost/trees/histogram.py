@@ -74,26 +74,42 @@ def _fill_labels_two(c0, c1, rows, start, end, labels, weights, size, h0, h1):
 
 
 @compiled_part
-def _fill_labels_four(table, first, rows, start, end, whole, labels, weights, size, hist):
-    """One label weight per row into four columns at once: the four updates do not wait for each other."""
+def _fill_labels_one(column, rows, start, end, labels, weights, size, hist):
+    for r in range(start, end):
+        j = np.uint64(r)
+        hist[np.uint64(column[np.uint64(rows[j])]) * size + np.uint64(labels[j])] += weights[j]
+
+
+@compiled_part
+def add_labels(table, first, last, rows, start, end, labels, weights, size, hist):
+    """One label weight per row, those of ``rows[start:end]`` side by side, into columns ``first`` to ``last``."""
+    origin = table.columns[first].offset
+    for c in range(first, last, 2):
+        of_column = hist[np.uint64(table.columns[c].offset - origin) * size :]
+        if c + 1 < last:
+            of_next = hist[np.uint64(table.columns[c + 1].offset - origin) * size :]
+            _fill_labels_two(table.bins[c], table.bins[c + 1], rows, start, end, labels, weights, size, of_column, of_next)
+        else:
+            _fill_labels_one(table.bins[c], rows, start, end, labels, weights, size, of_column)
+
+
+@compiled_part
+def _fill_labels_four(table, first, labels, weights, size, hist):
+    """One label weight per row of the whole table into four columns at once: the four updates do not wait for each other."""
     c0, c1, c2, c3 = table.bins[first], table.bins[first + 1], table.bins[first + 2], table.bins[first + 3]
     origin = table.columns[first].offset
     h0 = hist
     h1 = hist[np.uint64(table.columns[first + 1].offset - origin) * size :]
     h2 = hist[np.uint64(table.columns[first + 2].offset - origin) * size :]
     h3 = hist[np.uint64(table.columns[first + 3].offset - origin) * size :]
-    if whole:
-        for r in range(labels.size):
-            i = np.uint64(r)
-            k = np.uint64(labels[i])
-            w = weights[i]
-            h0[np.uint64(c0[i]) * size + k] += w
-            h1[np.uint64(c1[i]) * size + k] += w
-            h2[np.uint64(c2[i]) * size + k] += w
-            h3[np.uint64(c3[i]) * size + k] += w
-        return
-    _fill_labels_two(c0, c1, rows, start, end, labels, weights, size, h0, h1)
-    _fill_labels_two(c2, c3, rows, start, end, labels, weights, size, h2, h3)
+    for r in range(labels.size):
+        i = np.uint64(r)
+        k = np.uint64(labels[i])
+        w = weights[i]
+        h0[np.uint64(c0[i]) * size + k] += w
+        h1[np.uint64(c1[i]) * size + k] += w
+        h2[np.uint64(c2[i]) * size + k] += w
+        h3[np.uint64(c3[i]) * size + k] += w
 
 
 @compiled_part
@@ -193,11 +209,10 @@ def fill(table, grid, rows, start, end, whole, labels, weights, first, last, nod
         hist[s] = 0
     if table.layout == SPARSE:
         fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
-    elif of_labels and last - first == 4:
-        _fill_labels_four(table, first, rows, start, end, whole, labels, weights, size, hist)
-    elif of_labels and last - first == 2:
-        other = hist[np.uint64(table.columns[first + 1].offset - origin) * size :]
-        _fill_labels_two(table.bins[first], table.bins[first + 1], rows, start, end, labels, weights, size, hist, other)
+    elif of_labels and whole and last - first == 4:
+        _fill_labels_four(table, first, labels, weights, size, hist)
+    elif of_labels:
+        add_labels(table, first, last, rows, start, end, labels, weights, size, hist)
     elif last - first > 1:
         _fill_any_four(table, first, last, grid, rows, start, end, size, hist)
     else:

@@ -19,10 +19,12 @@ from manyboost.trees.nodes import (
     SMALL_SLOT,
     WHOLE,
     close_tree,
+    put_in_order,
     settle,
     split_next,
     start_tree,
 )
+from manyboost.trees.root_histogram import count_root
 from manyboost.trees.splitting import loss_before, rest_of_tree, scan
 
 COLUMNS_PER_PASS = 4
@@ -70,20 +72,23 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                 part = parent
             else:
                 whole = now[WHOLE] == 1
-                fill(
-                    table,
-                    grid,
-                    growth.rows,
-                    node.start,
-                    node.end,
-                    whole,
-                    grid.label if whole else labels,
-                    grid.weight if whole else weights,
-                    c,
-                    d,
-                    node_sums,
-                    part,
-                )
+                if whole and growth.root.size:
+                    part = growth.root[begin:end]
+                else:
+                    fill(
+                        table,
+                        grid,
+                        growth.rows,
+                        node.start,
+                        node.end,
+                        whole,
+                        grid.label if whole else labels,
+                        grid.weight if whole else weights,
+                        c,
+                        d,
+                        node_sums,
+                        part,
+                    )
                 if now[SMALL_SLOT + which] >= 0:
                     at = now[SMALL_SLOT + which] * pool_size
                     kept = pool[at + begin : at + end]
@@ -104,15 +109,21 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
 
 
 @compiled
-def grow_by_histogram(table, grid, rule, limits, growth, whole, labels, weights, pool, best, lefts, sides, order, positions, hist, leaf):
+def grow_by_histogram(
+    table, grid, rule, limits, growth, whole, changes, labels, weights, pool, best, lefts, sides, order, positions, hist, leaf
+):
     """The whole tree in one call."""
     table, grid, rule, limits, growth = borrowed((table, grid, rule, limits, growth))
     labels, weights, pool, hist, leaf = borrowed((labels, weights, pool, hist, leaf))
     best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
+    changes = borrowed(changes)
+    last = table.columns.size - 1
+    if growth.root.size:
+        put_in_order(growth.rows, growth.now)
+        count_root(table, grid, changes, growth, 0, last)
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
         prepare_job(grid, growth, labels, weights)
-        last = table.columns.size - 1
         evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, positions, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)

@@ -36,6 +36,7 @@ NODE = np.dtype(
 )
 # What is going on, one int64 each: counts, then the job: two siblings to evaluate and where their histograms are.
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
+IN_ORDER = 12  # and, from tree to tree: all rows of the table stand in their order
 
 
 class Limits(NamedTuple):
@@ -61,6 +62,7 @@ class Growth(NamedTuple):
     free: NDArray[np.int32]  # histogram slots
     signed: NDArray[np.int64]  # sum over leaves of sign times sums, for shared_sign
     now: NDArray[np.int64]
+    root: NDArray[np.int64]  # the histogram of all rows where it is kept from tree to tree; else of size 0
     rows: NDArray[np.int32]  # each node owns a stretch
     buffer: NDArray[np.int32]
 
@@ -115,14 +117,22 @@ def _release(free, now, slot):
 
 
 @compiled_part
+def put_in_order(rows, now):
+    """All rows of the table in their order, where a tree is grown on all."""
+    if not now[IN_ORDER]:
+        for i in range(rows.size):
+            rows[i] = i
+        now[IN_ORDER] = 1
+
+
+@compiled_part
 def start_tree(grid, rule, limits, growth, whole):
     """Make the root, which is the first job; False when it may not be split."""
     now = growth.now
-    for slot in range(now.size):
+    for slot in range(IN_ORDER):
         now[slot] = 0
     if whole:
-        for i in range(growth.rows.size):
-            growth.rows[i] = i
+        put_in_order(growth.rows, now)
     now[N_LEAVES] = 1
     now[N_FREE] = growth.free.size
     for slot in range(growth.free.size):
@@ -131,7 +141,8 @@ def start_tree(grid, rule, limits, growth, whole):
     root = _add_node(growth.nodes, now, first, growth.rows.size, np.int32(0))
     if has_pairs(grid.shares):
         look_through_best_pair(grid.shares, grid.dense, growth.rows, first, growth.rows.size, limits.tie)
-    sum_rows(grid, growth.rows, first, growth.rows.size, growth.sums[root])
+    if growth.root.size == 0:  # else they have been added up with it
+        sum_rows(grid, growth.rows, first, growth.rows.size, growth.sums[root])
     if rule.code == SHARED_SIGN:
         for k in range(rule.n_outputs):
             growth.signed[k] = growth.sums[root, k]
@@ -188,6 +199,7 @@ def split_next(table, grid, rule, limits, growth):
             middle = np.int64(NOT_COUNTED)
         else:
             middle = np.int64(partition(table, nodes[node], growth.rows, growth.buffer))
+            now[IN_ORDER] = 0
         for side in range(2):
             start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
             child = _add_node(nodes, now, start, end, np.int32(nodes[node].depth + 1))

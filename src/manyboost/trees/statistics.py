@@ -24,17 +24,19 @@ class Statistics:
     label : (n,) array of uint16, or of length 0 when there are no labels
     weight : (n,) array, the weight that goes to the label
     n_labels : int
+    lasting : from round to round the labels are the same array, and the weights of most rows the same numbers
     """
 
     dense: Floats
     label: NDArray[np.uint16]
     weight: Floats
     n_labels: int
+    lasting: bool = False
 
     @classmethod
-    def of_labels(cls, label: NDArray[np.integer], weight: Floats, n_labels: int) -> Statistics:
+    def of_labels(cls, label: NDArray[np.integer], weight: Floats, n_labels: int, lasting: bool = False) -> Statistics:
         """The weight of each label."""
-        return cls(np.empty((len(weight), 0)), label.astype(np.uint16, copy=False), weight, n_labels)
+        return cls(np.empty((len(weight), 0)), label.astype(np.uint16, copy=False), weight, n_labels, lasting)
 
     @classmethod
     def of_rows(cls, dense: Floats) -> Statistics:

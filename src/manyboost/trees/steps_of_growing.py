@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled
-from manyboost.trees import histogram_splits, node_sums, nodes, random_categories, random_splits, random_thresholds
+from manyboost.trees import histogram_splits, node_sums, nodes, random_categories, random_splits, random_thresholds, root_histogram
 from manyboost.trees.borrowing import borrowed
 from manyboost.trees.criteria import Rule, node_weight
 from manyboost.trees.node_sums import Grid
@@ -18,6 +18,7 @@ from manyboost.trees.node_sums import Grid
 _has_pairs, _look_through_best_pair, _sum_rows = node_sums.has_pairs, node_sums.look_through_best_pair, node_sums.sum_rows
 _start_tree, _split_next, _settle, _close_tree = nodes.start_tree, nodes.split_next, nodes.settle, nodes.close_tree
 _sum_categories = random_categories.sum_categories
+_put_in_order, _count_root = nodes.put_in_order, root_histogram.count_root
 _prepare_job, _evaluate_features = histogram_splits.prepare_job, histogram_splits.evaluate_features
 _find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (
     random_thresholds.find_ranges,
@@ -50,6 +51,17 @@ def settle(grid, rule, growth, best, lefts):
 def close_tree(table, growth, leaf):
     table, growth, leaf = borrowed((table, growth, leaf))
     _close_tree(table, growth, leaf)
+
+
+@compiled
+def put_in_order(rows, now):
+    _put_in_order(rows, now)
+
+
+@compiled
+def count_root(table, grid, changes, growth, first, last):
+    table, grid, changes, growth = borrowed((table, grid, changes, growth))
+    _count_root(table, grid, changes, growth, first, last)
 
 
 @compiled

@@ -1,0 +1,142 @@
+"""The histogram of all rows, kept from tree to tree.
+
+A round of boosting may leave the weights of most rows as they were, up to one factor for all: AdaBoost's are those of the rows that its
+tree mistakes. The histogram of the next root is then the one at hand and the changes of the other rows. Sums are of whole numbers, so it
+is exactly that of all rows; and the grid follows from the weights alone, so that no tree depends on what was kept.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyboost.compiled import compiled, compiled_part
+from manyboost.trees.exact_sums import TOTAL_BITS, exponent_for
+from manyboost.trees.histogram import add_labels, fill
+from manyboost.trees.node_sums import Grid
+from manyboost.trees.statistics import Statistics
+
+GRID_STEP = 8  # exponents are multiples of it, so that few rounds change the grid
+NO_GRID = 1 << 20  # an exponent that no grid has
+UNIT_BITS = 20  # of the unit in which the total is added up: too large a one does not run over
+ROWS_AT_ONCE = 1024
+
+
+class Changes(NamedTuple):
+    """The rows that are not what they were when the tree before was grown."""
+
+    rows: NDArray[np.int32]
+    label: NDArray[np.uint16]
+    amount: NDArray[np.int64]
+    n: int  # of them; -1 where all rows must be counted
+
+
+@compiled_part
+def _round_to(exponent, values, labels, held, follow, rows, label, amount):
+    """Round the values to the grid of this exponent, in ``held``; how many change, and their total in units of 2**UNIT_BITS, rounded down.
+
+    Rows that change are noted as long as they are no more than half of all and worth to ``follow``, else their number is -1.
+    """
+    scale, most, unit = math.ldexp(1.0, exponent), 2.0**TOTAL_BITS, np.uint64(UNIT_BITS)
+    n_changed, total = np.int64(0 if follow else -1), np.uint64(0)
+    new, differs = np.empty(ROWS_AT_ONCE, np.int64), np.zeros(ROWS_AT_ONCE, np.uint8)
+    eight_differ = differs.view(np.uint64)
+    for begin in range(0, values.size, ROWS_AT_ONCE):
+        n = min(ROWS_AT_ONCE, values.size - begin)
+        given, before = values[begin : begin + n], held[begin : begin + n]
+        changed = np.int64(0)
+        for r in range(n):
+            new[r] = np.int64(np.rint(min(given[r] * scale, most)))
+            total += np.uint64(new[r]) >> unit
+            differs[r] = new[r] != before[r]
+            changed += differs[r]
+        for r in range(n, ROWS_AT_ONCE):
+            differs[r] = 0
+        if n_changed >= 0 and n_changed + changed > values.size // 2:
+            n_changed = np.int64(-1)
+        elif n_changed >= 0 and changed > 0:
+            at = np.uint64(n_changed)
+            for word in range(ROWS_AT_ONCE // 8):
+                if eight_differ[word]:
+                    for r in range(8 * word, 8 * word + 8):
+                        rows[at] = begin + r  # written anyway, kept if it changed: no branch to mispredict
+                        at += np.uint64(differs[r])
+            for c in range(n_changed, n_changed + changed):
+                r = np.uint64(rows[c] - begin)
+                label[c] = labels[rows[c]]
+                amount[c] = new[r] - before[r]
+            n_changed += changed
+        for r in range(n):
+            before[r] = new[r]
+    return n_changed, np.int64(total)
+
+
+@compiled
+def _put_on_grid(values, labels, held, last, rows, label, amount):
+    """Round the values to the grid that their total allows, in ``held``, where they were on that of exponent ``last`` for the tree before.
+
+    The exponent, and how many rows have changed: -1 where the grid has, or where it takes less time to count all rows.
+    """
+    exponent, n_changed = np.int64(last), np.int64(-1)
+    total = np.int64(0)
+    if last != NO_GRID:
+        n_changed, total = _round_to(exponent, values, labels, held, True, rows, label, amount)
+    # what the exponents of all rows add up to is their total or up to twice that: in between there is no doubt of the grid
+    low, high = np.int64(1) << (TOTAL_BITS - GRID_STEP - UNIT_BITS), (np.int64(1) << (TOTAL_BITS - 1 - UNIT_BITS)) - values.size
+    if total < low or total >= high:
+        exponent = np.int64(exponent_for(values, values[:0]) // GRID_STEP * GRID_STEP)
+    if exponent != last:
+        n_changed, total = _round_to(exponent, values, labels, held, False, rows, label, amount)
+    return exponent, n_changed
+
+
+@compiled_part
+def count_root(table, grid, changes, growth, first, last):
+    """Bring columns ``first`` to ``last`` of the root's histogram up to date, and with the first column the root's sums."""
+    size, root = grid.size, growth.root
+    whole = np.int64(0), np.int64(table.n_rows), True
+    for c in range(first, last, 4):
+        d = min(c + 4, last)
+        part = root[table.columns[c].offset * size : table.columns[d].offset * size]
+        if changes.n < 0:
+            fill(table, grid, growth.rows, *whole, grid.label, grid.weight, c, d, growth.sums[0], part)
+        else:
+            add_labels(table, c, d, changes.rows, np.int64(0), np.int64(changes.n), changes.label, changes.amount, np.uint64(size), part)
+    if first == 0:
+        sums = growth.sums[0]
+        for k in range(size):
+            sums[k] = 0
+        for b in range(table.columns[1].offset):
+            for k in range(size):
+                sums[k] += root[b * size + k]
+
+
+class KeptWeights:
+    """The weights of a table's labels on a grid, from tree to tree.
+
+    Parameters
+    ----------
+    values : (n,) room for them
+    rows, label, amount : room for what changes, (n,) each, of use to others between trees
+    """
+
+    def __init__(self, values: NDArray[np.int64], rows: NDArray[np.int32], label: NDArray[np.uint16], amount: NDArray[np.int64]):
+        self._values, self._room = values, (rows, label, amount)
+        self._labels: NDArray[np.uint16] | None = None
+        self._exponent = NO_GRID
+
+    def put(self, statistics: Statistics) -> tuple[Grid, int, Changes]:
+        """The statistics on the grid, its exponent, and what has changed since; labels are the same if they are the same array."""
+        labels, n_labels = statistics.label, statistics.n_labels
+        last = self._exponent if labels is self._labels else NO_GRID
+        exponent, n_changed = _put_on_grid(np.ascontiguousarray(statistics.weight), labels, self._values, last, *self._room)
+        self._labels, self._exponent = labels, exponent
+        dense = np.empty((len(labels), 0), np.int64)
+        return Grid(dense, labels, self._values, 0, n_labels, n_labels, False, None), exponent, Changes(*self._room, n_changed)
+
+    def forget(self) -> None:
+        """Somebody else has used the room of the weights or of the histogram."""
+        self._labels = None
