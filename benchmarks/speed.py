@@ -217,7 +217,8 @@ def histogram(folder: Path | None, repeats: int) -> Figures:
 
 @numba.njit(nogil=True)
 def _fill(table, grid, rows, start, end, whole, label, weight, first, last, total, hist):  # type: ignore[no-untyped-def]
-    fill(table, grid, rows, start, end, whole, label, weight, first, last, total, hist)
+    runs = np.zeros(grid.size + 2, np.int64)  # none: labels are in any order
+    fill(table, grid, rows, start, end, whole, runs, label, weight, first, last, total, hist)
 
 
 def threads(folder: Path | None, repeats: int) -> Figures:

@@ -30,7 +30,7 @@ from manyboost.trees.criteria import (
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, to_grid
-from manyboost.trees.histogram import fill, gather, of_feature
+from manyboost.trees.histogram import fill, find_runs, gather, of_feature, of_labels
 from manyboost.trees.node_sums import sum_rows
 from manyboost.trees.random_categories import find_categories
 from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
@@ -75,7 +75,11 @@ def call_sum_rows(grid, rows, start, end):
 def call_fill(table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist):
     if grid.label.size and not whole:
         gather(grid, rows, start, end, labels, weights)
-    fill(table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist)
+    runs = np.zeros(grid.size + 2, np.int64)
+    if of_labels(table, grid):
+        find_runs(labels, start, end, runs)
+    fill(table, grid, rows, start, end, whole, runs, labels, weights, first, last, node_sums, hist)
+    return runs[0]
 
 
 @numba.njit
@@ -170,6 +174,7 @@ def test_losses_are_those_of_the_table_of_criteria():
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
 def test_histograms(kind):
+    n_runs = 0
     for seed in range(90):
         case = make(seed, CRITERIA[seed % 6])
         if kind != "dense":
@@ -178,6 +183,8 @@ def test_histograms(kind):
         rng = np.random.default_rng(seed)
         whole = case.rows is None and seed % 2 == 0
         rows = np.arange(n, dtype=np.int32) if whole else rng.integers(0, n, 2 * n).astype(np.int32)
+        if len(case.statistics.label) and not whole and rng.random() < 0.7:  # so that there are runs of one label
+            rows = rows[np.argsort(case.statistics.label[rows], kind="stable")]
         start, end = (0, n) if whole else sorted(rng.integers(0, 2 * n + 1, 2).tolist())
         problem = reference.pose(case.table, case.limits, case.statistics, case.criterion, 0, rows)
         grid, _ = to_grid(case.statistics, False, rows)
@@ -190,9 +197,10 @@ def test_histograms(kind):
         for first in range(0, p, 4):
             last = min(first + 4, p)
             hist = np.full((offset[last] - offset[first]) * grid.size, 99, np.int64)
-            call_fill(case.table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist)
+            n_runs += call_fill(case.table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist)
             expected = [reference.histogram(problem, rows[start:end].tolist(), f) for f in range(first, last)]
             assert hist.reshape(-1, grid.size).tolist() == [sums for feature in expected for sums in feature], (seed, first)
+    assert n_runs > 30 or kind != "dense"
 
 
 def test_histograms_of_shared_columns():

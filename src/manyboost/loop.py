@@ -116,7 +116,7 @@ def boost(
     """
     settings, n_columns, given = work.settings, work.n_columns, task
     task = rows.agreed(task)
-    learner = rows.learner(task, settings, work.threads)
+    learner, chance = rows.learner(task, settings, work.threads), _Chance(settings.seed)
     state = algorithm.start(task)
     scores = Decisions(given.codes, given.weight, n_columns, work.decoder)
     watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder)
@@ -134,7 +134,7 @@ def boost(
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
-        tries = list(_tries(algorithm, task, state, learner, round_, settings))
+        tries = list(_tries(algorithm, task, state, learner, round_, chance, settings))
         made = tries[-1]
         any_split = any_split or any(found.member.n_leaves > 1 for groups in tries for group in groups for found in group.grown)
         best = min(made, key=lambda group: group.loss, default=None)
@@ -212,16 +212,39 @@ def _in_groups(posed: Problems) -> list[list[Problem]]:
     return [alone] if alone else [list(group) for group in posed if not isinstance(group, Problem)]
 
 
-def _tries(algorithm: Algorithm, task: Task, state: Any, learner: Learner, round_: int, settings: Settings) -> Iterator[list[_Group]]:
+class _Chance:
+    """The random numbers that problems are posed by.
+
+    Most algorithms draw none, and to make a generator takes as long as to ask them. So the same one is handed out until somebody draws from
+    it; questions are pure, and this one is then put again, with the numbers of its round.
+    """
+
+    def __init__(self, seed: int):
+        self._seed = seed
+        self._unused: np.random.Generator | None = np.random.default_rng(0)
+        self._untouched = self._unused.bit_generator.state
+
+    def pose(self, algorithm: Algorithm, task: Task, state: Any, round_: int, draw: int) -> tuple[Problems, Callable[[], bool]]:
+        """The problems of a round, and a way to ask whether chance had a part in them."""
+        if self._unused is not None:
+            posed = algorithm.pose(task, state, self._unused)
+            if self._unused.bit_generator.state == self._untouched:
+                return posed, lambda: False
+            self._unused = None
+        rng = round_generator(self._seed, round_, draw)
+        posed = algorithm.pose(task, state, rng)
+        return posed, lambda: rng.bit_generator.state != round_generator(self._seed, round_, draw).bit_generator.state
+
+
+def _tries(
+    algorithm: Algorithm, task: Task, state: Any, learner: Learner, round_: int, chance: _Chance, settings: Settings
+) -> Iterator[list[_Group]]:
     """What the groups of a round came to; where nothing did, and chance had a part in what was posed, what others came to."""
     for draw in range(MAX_DRAWS):
-        rng = round_generator(settings.seed, round_, draw)
-        groups = _in_groups(algorithm.pose(task, state, rng))
-        made = [_solve(algorithm, task, state, learner, group, round_, settings.learning_rate) for group in groups]
+        posed, any_drawn = chance.pose(algorithm, task, state, round_, draw)
+        made = [_solve(algorithm, task, state, learner, group, round_, settings.learning_rate) for group in _in_groups(posed)]
         yield made
-        if any(group.gains for group in made):
-            return
-        if rng.bit_generator.state == round_generator(settings.seed, round_, draw).bit_generator.state:
+        if any(group.gains for group in made) or not any_drawn():
             return
 
 

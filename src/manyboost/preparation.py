@@ -116,5 +116,5 @@ class Preparation:
             rows = BinnedRows.of(numeric, labels, self.binning, settings, threads)
         else:
             rows = PlainRows.of(numeric, labels, self.estimator, self.n_categories > 0)
-        order = np.lexsort((weight, rows.keys))
+        order = np.lexsort((weight, rows.keys, labels))
         return rows.in_order(order), labels[order], weight[order], order

@@ -288,9 +288,9 @@ class Decisions:
             self._decided, self._lead = False, None
             over_rows(n, vectors.shape[1], partial(_add_multiples, self._columns, vectors[0], numbers, column))
             return
-        if self._decided and np.count_nonzero(vectors) == len(vectors) and ((vectors > 0).sum(axis=1) == 1).all():
-            label = vectors.argmax(axis=1)
-            amount = vectors[np.arange(len(vectors)), label]
+        label = vectors.argmax(axis=1)
+        amount = vectors[np.arange(len(vectors)), label]
+        if self._decided and np.count_nonzero(vectors) == len(vectors) and amount.min() > 0:  # one of each leaf, and not below zero
             if self._lead is None:
                 self._lead = self._columns[self._said, np.arange(n)]
             self._weigh(partial(_add_votes, self._columns, label + column, amount, leaf, self._lead))

@@ -147,7 +147,8 @@ class TreeLearner:
 
                 tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
             leaf = tree.leaves_of(self.table)
-        leaf = leaf[: len(self.keys)]  # not of rows that were made up
+        if self.pool is not None:
+            leaf = leaf[: len(self.keys)]  # not of rows that were made up
         # grown on all rows on the fine grid, a tree has the exact sums itself
         exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
         summed = problem.leaf_statistics or posed

@@ -17,6 +17,7 @@ others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,19 +70,18 @@ class SAMMEClassifier(BoostingClassifier):
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, sums, said = task.K, leaves.sums, one_hot(leaves.label, task.K)
-        err = float((sums * (1 - said)).sum() / sums.sum())
+        err = float(sums[said == 0].sum() / sums.sum())
         if err >= 1 - 1 / K - NO_EDGE:
             return Refusal(f"the weighted error {err:.4f} of the tree is not below 1 - 1/K = {1 - 1 / K:.4f}")
         err, perfect = clipped_error(err)
         if perfect and not problem.tag:
             return Refusal("a tree made no error")
-        alpha = np.log((1 - err) / err) + np.log(K - 1)
-        stop = "a tree made no error" if perfect else None
-        return Answer(alpha * said, float(alpha), clipped=perfect, stop=stop)
+        alpha = math.log((1 - err) / err) + math.log(K - 1)
+        return Answer(alpha * said, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
 
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        common = float(np.exp(gain.vectors[0].mean()))  # exp(alpha / K); with it, <c_l, f> / K of the paper's codes is the exponent
+        common = math.exp(gain.vectors[0].sum() / task.K)  # exp(alpha / K); with it, <c_l, f> / K of the paper's codes is the exponent
         return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task), common)
 
     def link(self, columns: Floats) -> Floats:

@@ -36,7 +36,7 @@ def confidences(W_plus: Floats, W_minus: Floats, smoothing: float, largest: floa
 
 def clipped_error(error: float) -> tuple[float, bool]:
     """The error kept in [kappa, 1 - kappa], and whether that changed it."""
-    kept = float(np.clip(error, KAPPA, 1 - KAPPA))
+    kept = min(max(error, KAPPA), 1 - KAPPA)
     return kept, kept != error
 
 

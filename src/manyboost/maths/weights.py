@@ -53,14 +53,14 @@ class Weights:
     @cached_property
     def _sums(self) -> Floats:
         """Of all values, or of each row of them."""
-        return np.reshape(self.values.sum(), 1) if len(self.exponent) == 1 else self.values.sum(axis=1)
+        return np.asarray(np.sum(self.values, keepdims=True).reshape(1) if len(self.exponent) == 1 else self.values.sum(axis=1))
 
     def updated(self, values: Floats, common: float = 1.0) -> Weights:
         """New values, all to be multiplied by ``common``, on the same scale, brought back into range if they are about to leave it."""
         fraction, power = math.frexp(self.factor * common)
-        new = Weights(values, self.exponent + (power - 1), 2 * fraction)
+        new = Weights(values, self.exponent if power == 1 else self.exponent + (power - 1), 2 * fraction)
         shift = np.frexp(new._sums)[1].astype(np.int64)
-        if shift.min() >= -RANGE and shift.max() <= RANGE:
+        if np.abs(shift).max() <= RANGE:
             return new
         shift = np.where(np.abs(shift) > RANGE, shift, 0)
         return Weights(np.ldexp(values, -shift if len(shift) == 1 else -shift[:, None]), new.exponent + shift, new.factor)

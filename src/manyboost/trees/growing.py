@@ -168,6 +168,7 @@ class Grower:
         self._memory: dict[str, NDArray[Any]] = {}
         self._workspaces: dict[tuple[int, int, bool], tuple[NDArray[Any] | None, ...]] = {}  # the same for tree after tree
         self._kept: KeptWeights | None = None
+        self._counts_rows = limits.on(table.n_rows, 0.0, 0).min_leaf > 1
         self._room_key: tuple[Any, ...] = ()
         self._held_room: Room
         self._categories_key = (-1, -1)
@@ -182,10 +183,9 @@ class Grower:
 
     def _counts_root(self, statistics: Statistics) -> bool:
         """Is the histogram of all rows kept from tree to tree?"""
-        if not statistics.lasting or statistics.n_dense or self.table.layout != FEATURE_MAJOR:
+        if not statistics.lasting or statistics.n_dense or self.table.layout != FEATURE_MAJOR or self._counts_rows:
             return False
-        counts_rows = self.limits.on(self.table.n_rows, 0.0, 0).min_leaf > 1
-        return not counts_rows and 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
+        return 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
 
     def _kept_weights(self) -> KeptWeights:
         if self._kept is None:
@@ -219,6 +219,8 @@ class Grower:
             n_slots = min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves, kept)
         now = self._array("now", IN_ORDER + 1, np.int64)
         now[IN_ORDER] = 0
+        runs = self._array("runs", (3, size + 2), np.int64)
+        runs[2, 0] = 0
         return Growth(
             nodes=self._array("nodes", n, NODE),
             sums=self._array("node sums", (n, size), np.int64),
@@ -227,6 +229,7 @@ class Grower:
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
             now=now,
+            runs=runs,
             root=self._array("root", n_bins * size if root else 0, np.int64),
             rows=self._array("rows", n_rows, np.int32),
             buffer=self._array("buffer", n_rows, np.int32),
@@ -242,11 +245,7 @@ class Grower:
         nothing = Stored(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8))
         return self.table._replace(stored=self.table.stored or nothing)
 
-    @property
-    def _n_columns(self) -> int:
-        return len(self.table.columns) - 1
-
-    @property
+    @cached_property
     def _n_bins(self) -> int:
         return int(self.table.columns["offset"][-1])
 
@@ -325,7 +324,8 @@ class Grower:
             growth.rows[:] = rows  # a copy: they will be moved about
             growth.now[IN_ORDER] = 0
         leaf = np.empty(table.n_rows, np.int32)
-        context = on_threads.Context(table, grid, rule, room.limits._replace(seed=np.uint64(seed)), growth)
+        limits = room.limits._replace(seed=np.uint64(seed)) if self.limits.random else room.limits
+        context = on_threads.Context(table, grid, rule, limits, growth)
         shared = self.team.n > 1 and on_threads.is_worth_sharing(n_rows, table)
         if self.limits.random:
             categories = None if plain else self._categories(len(growth.free), grid.size)
@@ -345,5 +345,6 @@ class Grower:
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])
         nodes = growth.nodes[:n].view(np.uint8).copy().view(NODE)  # to copy records takes several times as long
-        nodes["gain"] = np.ldexp(nodes["gain"], -exponent)
+        gain = nodes["gain"]
+        np.ldexp(gain, -exponent, out=gain)
         return Tree(nodes, np.ldexp(growth.sums[:n, : grid.n_dense + grid.n_labels].astype(np.float64), -exponent))

@@ -69,12 +69,13 @@ def grow_by_histogram(
         if first < last:
             parts.append((first, last, *workspace))
     shared = *context, labels, weights, pool
+    if whole:
+        steps.look_at_all_rows(table, grid, growth)
     if len(growth.root):
-        steps.put_in_order(growth.rows, growth.now)
         list(team.map(lambda part: steps.count_root(table, grid, changes, growth, *part[:2]), parts))
     more = steps.start_tree(grid, rule, limits, growth, whole)
     while more:
-        steps.prepare_job(grid, growth, labels, weights)
+        steps.prepare_job(table, grid, growth, labels, weights)
         best, lefts = parts[0][2:4]
         if _job_is_worth_sharing(context):
             list(team.map(lambda part: steps.evaluate_features(*shared, *part), parts))

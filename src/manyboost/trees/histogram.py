@@ -9,6 +9,7 @@ import numpy as np
 from manyboost.compiled import compiled_part
 from manyboost.trees.binning import SPARSE
 
+ROWS_AT_ONCE = 256  # are looked at together for a change of label
 PITCH = 520  # numbers from one column to the next: two for each of 256 bins, and a few so that no two columns compete for a line of cache
 
 
@@ -19,6 +20,93 @@ def gather(grid, rows, start, end, labels, weights):
         i = rows[r]
         labels[r] = grid.label[i]
         weights[r] = grid.weight[i]
+
+
+@compiled_part
+def of_labels(table, grid):
+    """Is one weight of each row all that is counted?"""
+    return table.layout != SPARSE and grid.n_dense == 0 and not grid.counted
+
+
+@compiled_part
+def find_runs(labels, start, end, runs):
+    """Where runs of one label begin, and where the last ends, behind their number; 0 of them if they are more than there is room for.
+
+    All rows of a table are sorted by label, and a node's stay so.
+    """
+    n_runs = 0
+    runs[0] = 0
+    for begin in range(start, end, ROWS_AT_ONCE):
+        stop = min(begin + ROWS_AT_ONCE, end)
+        n_changes = np.int64(begin == start)
+        before, after = labels[max(begin - 1, start) : stop - 1], labels[max(begin, start + 1) : stop]
+        for r in range(after.size):
+            n_changes += before[r] != after[r]
+        if n_runs + n_changes > runs.size - 2:
+            return
+        if n_changes > 0:
+            for r in range(begin, stop):
+                if r == start or labels[r] != labels[r - 1]:
+                    n_runs += 1
+                    runs[n_runs] = r
+    runs[n_runs + 1] = end
+    runs[0] = n_runs
+
+
+@compiled_part
+def runs_of_node(of_all, grid, rows, start, end, runs, labels, weights):
+    """:func:`find_runs` among ``rows[start:end]``, which are in their order, from the runs of all rows; and their weights side by side."""
+    for r in range(start, end):
+        weights[r] = grid.weight[rows[r]]
+    n_runs, at = 0, start
+    for run in range(2, of_all[0] + 2):
+        low, high = at, end
+        while low < high:
+            middle = (low + high) >> 1
+            if rows[middle] < of_all[run]:
+                low = middle + 1
+            else:
+                high = middle
+        if low > at:
+            n_runs += 1
+            runs[n_runs] = at
+            labels[at] = grid.label[rows[at]]
+            at = low
+    runs[n_runs + 1] = end
+    runs[0] = n_runs
+
+
+@compiled_part
+def _add_run(table, first, last, rows, start, end, weights, size, apart, hist):
+    """Rows of one label, up to four columns at once: their sums are close together, and where they begin is known."""
+    columns = table.columns
+    at1, at2, at3 = np.uint64(256), np.uint64(512), np.uint64(768)
+    # columns that are not asked for are filled like the last, and forgotten
+    c0, c1, c2, c3 = table.bins[first], table.bins[min(first + 1, last - 1)], table.bins[min(first + 2, last - 1)], table.bins[last - 1]
+    for c in range(4):
+        of_column = apart[256 * c : 256 * c + columns[min(first + c, last - 1) + 1].offset - columns[min(first + c, last - 1)].offset]
+        for b in range(of_column.size):
+            of_column[b] = 0
+    for r in range(start, end):
+        j = np.uint64(r)
+        i = np.uint64(rows[j])
+        w = weights[j]
+        apart[np.uint64(c0[i])] += w
+        apart[np.uint64(c1[i]) + at1] += w
+        apart[np.uint64(c2[i]) + at2] += w
+        apart[np.uint64(c3[i]) + at3] += w
+    for c in range(first, last):
+        of_column, found = hist[np.uint64(columns[c].offset - columns[first].offset) * size :], apart[256 * (c - first) :]
+        for b in range(columns[c + 1].offset - columns[c].offset):
+            of_column[np.uint64(b) * size] += found[b]
+
+
+@compiled_part
+def _add_short_run(column, rows, start, end, weights, size, hist):
+    """The same of so few rows that it would take longer to bring their sums together."""
+    for r in range(start, end):
+        j = np.uint64(r)
+        hist[np.uint64(column[np.uint64(rows[j])]) * size] += weights[j]
 
 
 @compiled_part
@@ -62,7 +150,7 @@ def _fill_two_labels(table, first, last, rows, start, end, whole, labels, weight
 
 
 @compiled_part
-def _fill_labels_two(c0, c1, rows, start, end, labels, weights, size, h0, h1):
+def _add_labels_two(c0, c1, rows, start, end, labels, weights, size, h0, h1):
     """Two columns at once: for four, with rows to be looked up, the processor has too few registers."""
     for r in range(start, end):
         j = np.uint64(r)
@@ -74,23 +162,45 @@ def _fill_labels_two(c0, c1, rows, start, end, labels, weights, size, h0, h1):
 
 
 @compiled_part
-def _fill_labels_one(column, rows, start, end, labels, weights, size, hist):
+def _add_labels_one(column, rows, start, end, labels, weights, size, hist):
     for r in range(start, end):
         j = np.uint64(r)
         hist[np.uint64(column[np.uint64(rows[j])]) * size + np.uint64(labels[j])] += weights[j]
 
 
 @compiled_part
-def add_labels(table, first, last, rows, start, end, labels, weights, size, hist):
-    """One label weight per row, those of ``rows[start:end]`` side by side, into columns ``first`` to ``last``."""
+def _add_any_labels(table, first, last, rows, start, end, labels, weights, size, hist):
+    """:func:`add_labels` of rows in any order."""
     origin = table.columns[first].offset
     for c in range(first, last, 2):
         of_column = hist[np.uint64(table.columns[c].offset - origin) * size :]
         if c + 1 < last:
             of_next = hist[np.uint64(table.columns[c + 1].offset - origin) * size :]
-            _fill_labels_two(table.bins[c], table.bins[c + 1], rows, start, end, labels, weights, size, of_column, of_next)
+            _add_labels_two(table.bins[c], table.bins[c + 1], rows, start, end, labels, weights, size, of_column, of_next)
         else:
-            _fill_labels_one(table.bins[c], rows, start, end, labels, weights, size, of_column)
+            _add_labels_one(table.bins[c], rows, start, end, labels, weights, size, of_column)
+
+
+@compiled_part
+def add_labels(table, first, last, rows, start, end, runs, labels, weights, size, hist):
+    """One label weight per row, those of ``rows[start:end]`` side by side, into columns ``first`` to ``last``, four of them at most.
+
+    Where runs are known, labels are so of the first row of each.
+    """
+    if runs[0] == 0:
+        _add_any_labels(table, first, last, rows, start, end, labels, weights, size, hist)
+        return
+    apart = np.empty(4 * 256, np.int64)
+    n_bins = table.columns[last].offset - table.columns[first].offset
+    for run in range(1, runs[0] + 1):
+        begin, stop = runs[run], runs[run + 1]
+        of_label = hist[labels[begin] :]
+        if stop - begin >= n_bins:
+            _add_run(table, first, last, rows, begin, stop, weights, size, apart, of_label)
+        else:
+            for c in range(first, last):
+                at = np.uint64(table.columns[c].offset - table.columns[first].offset) * size
+                _add_short_run(table.bins[c], rows, begin, stop, weights, size, of_label[at:])
 
 
 @compiled_part
@@ -197,22 +307,22 @@ def fill_sparse(stored, features, grid, rows, start, end, first, last, node_sums
 
 
 @compiled_part
-def fill(table, grid, rows, start, end, whole, labels, weights, first, last, node_sums, hist):
-    """The histogram of columns ``first`` to ``last`` over ``rows[start:end]``."""
+def fill(table, grid, rows, start, end, whole, runs, labels, weights, first, last, node_sums, hist):
+    """The histogram of columns ``first`` to ``last`` over ``rows[start:end]``, with labels and weights as :func:`add_labels` wants them."""
     size = np.uint64(grid.size)
     origin = table.columns[first].offset
-    of_labels = table.layout != SPARSE and grid.n_dense == 0 and not grid.counted
-    if of_labels and grid.n_labels == 2:
+    labels_alone = of_labels(table, grid)
+    if labels_alone and grid.n_labels == 2:
         _fill_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist)
         return
     for s in range((table.columns[last].offset - origin) * grid.size):
         hist[s] = 0
     if table.layout == SPARSE:
         fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
-    elif of_labels and whole and last - first == 4:
+    elif labels_alone and whole and last - first == 4 and runs[0] == 0:
         _fill_labels_four(table, first, labels, weights, size, hist)
-    elif of_labels:
-        add_labels(table, first, last, rows, start, end, labels, weights, size, hist)
+    elif labels_alone:
+        add_labels(table, first, last, rows, start, end, runs, labels, weights, size, hist)
     elif last - first > 1:
         _fill_any_four(table, first, last, grid, rows, start, end, size, hist)
     else:

@@ -10,7 +10,7 @@ from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed
 from manyboost.trees.criteria import node_weight
-from manyboost.trees.histogram import fill, gather, of_feature
+from manyboost.trees.histogram import fill, find_runs, gather, of_feature, of_labels, runs_of_node
 from manyboost.trees.nodes import (
     LARGE_OPEN,
     PARENT_SLOT,
@@ -31,15 +31,31 @@ COLUMNS_PER_PASS = 4
 
 
 @compiled_part
-def prepare_job(grid, growth, labels, weights):
-    """Bring the labels and weights of the rows that will be counted side by side."""
-    now = growth.now
-    if now[WHOLE] or grid.label.size == 0:
+def look_at_all_rows(table, grid, growth):
+    """Before a tree is grown on all rows: put them in their order, and find runs of one label among them."""
+    put_in_order(growth.rows, growth.now)
+    growth.runs[2, 0] = 0
+    if of_labels(table, grid) and grid.n_labels > 2:  # two have a loop of their own
+        find_runs(grid.label, np.int64(0), np.int64(grid.label.size), growth.runs[2])
+
+
+@compiled_part
+def prepare_job(table, grid, growth, labels, weights):
+    """Bring labels and weights of the rows that will be counted side by side, and find runs of one label among them."""
+    now, of_all = growth.now, growth.runs[2]
+    if now[WHOLE]:
+        growth.runs[0] = of_all
         return
     for which in range(2):
         if which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0):
-            node = growth.nodes[now[SMALL + which]]
-            gather(grid, growth.rows, node.start, node.end, labels, weights)
+            node, runs = growth.nodes[now[SMALL + which]], growth.runs[which]
+            runs[0] = 0
+            if of_all[0] > 0:
+                runs_of_node(of_all, grid, growth.rows, node.start, node.end, runs, labels, weights)
+            elif of_labels(table, grid):
+                gather(grid, growth.rows, node.start, node.end, labels, weights)
+                if grid.n_labels > 2:
+                    find_runs(labels, node.start, node.end, runs)
 
 
 @compiled_part
@@ -82,6 +98,7 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                         node.start,
                         node.end,
                         whole,
+                        growth.runs[which],
                         grid.label if whole else labels,
                         grid.weight if whole else weights,
                         c,
@@ -118,12 +135,13 @@ def grow_by_histogram(
     best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
     changes = borrowed(changes)
     last = table.columns.size - 1
+    if whole:
+        look_at_all_rows(table, grid, growth)
     if growth.root.size:
-        put_in_order(growth.rows, growth.now)
         count_root(table, grid, changes, growth, 0, last)
     more = start_tree(grid, rule, limits, growth, whole)
     while more:
-        prepare_job(grid, growth, labels, weights)
+        prepare_job(table, grid, growth, labels, weights)
         evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, positions, hist)
         settle(grid, rule, growth, best, lefts)
         more = split_next(table, grid, rule, limits, growth)

@@ -18,7 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
 FEW, MANY = 16, 64  # bins at once; the width of a row of them is a multiple of the first
-EIGHT = 8  # numbers of 64 bits at once
+FOUR, EIGHT = 4, 8  # numbers of 64 bits at once
 
 
 class Lanes(types.Type):

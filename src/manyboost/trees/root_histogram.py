@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.exact_sums import TOTAL_BITS, exponent_for
-from manyboost.trees.histogram import add_labels, fill
+from manyboost.trees.histogram import add_labels, fill, find_runs
 from manyboost.trees.node_sums import Grid
 from manyboost.trees.statistics import Statistics
 
@@ -96,15 +96,18 @@ def _put_on_grid(values, labels, held, last, rows, label, amount):
 @compiled_part
 def count_root(table, grid, changes, growth, first, last):
     """Bring columns ``first`` to ``last`` of the root's histogram up to date, and with the first column the root's sums."""
-    size, root = grid.size, growth.root
-    whole = np.int64(0), np.int64(table.n_rows), True
+    size, root, start = grid.size, growth.root, np.int64(0)
+    runs = np.empty(size + 2, np.int64)
+    find_runs(changes.label, start, np.int64(changes.n), runs)
     for c in range(first, last, 4):
         d = min(c + 4, last)
         part = root[table.columns[c].offset * size : table.columns[d].offset * size]
         if changes.n < 0:
-            fill(table, grid, growth.rows, *whole, grid.label, grid.weight, c, d, growth.sums[0], part)
+            all_rows = growth.rows, start, np.int64(table.n_rows), True, growth.runs[2], grid.label, grid.weight
+            fill(table, grid, *all_rows, c, d, growth.sums[0], part)
         else:
-            add_labels(table, c, d, changes.rows, np.int64(0), np.int64(changes.n), changes.label, changes.amount, np.uint64(size), part)
+            rows = changes.rows, start, np.int64(changes.n), runs, changes.label, changes.amount
+            add_labels(table, c, d, *rows, np.uint64(size), part)
     if first == 0:
         sums = growth.sums[0]
         for k in range(size):

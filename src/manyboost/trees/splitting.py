@@ -12,13 +12,13 @@ from manyboost.trees.criteria import (
     EXPONENTIAL,
     GINI,
     SHARED_SIGN,
-    gini,
     node_loss,
     node_weight,
     profile,
     profile_size,
     signed_loss,
 )
+from manyboost.trees.lanes import FOUR, as_floats, load, spread, store
 from manyboost.trees.nodes import MASK_WORDS
 
 CERTAIN = 2.0**-44  # of a node's weight, by which losses may be wrong after a dozen roundings
@@ -116,29 +116,47 @@ def _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best, best_l
 
 
 @compiled_part
+def _move_bin(of_bin, b, sums, sides, size, squares):
+    """Add a bin to the left side; the sums of squares of either side as :func:`gini` adds them up, four classes at once."""
+    on_left, on_right = spread(0.0, FOUR), spread(0.0, FOUR)
+    whole = size & ~3
+    for k in range(0, whole, FOUR):
+        left = load(sides, 0, k, FOUR) + load(of_bin, b, k, FOUR)
+        store(sides, 0, k, left)
+        a, c = as_floats(left), as_floats(load(sums, 0, k, FOUR) - left)
+        on_left, on_right = on_left + a * a, on_right + c * c
+    store(squares, 0, 0, on_left)
+    store(squares, 1, 0, on_right)
+    for k in range(whole, size):
+        sides[0, k] += of_bin[b, k]
+        a, c = np.float64(sides[0, k]), np.float64(sums[0, k] - sides[0, k])
+        squares[0, k - whole] += a * a
+        squares[1, k - whole] += c * c
+
+
+@compiled_part
 def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best_left, sides):
     """:func:`scan` for more label weights by Gini without missing values."""
-    left, right = sides[0], sides[1]
+    of_bin, all_sums = hist[: n_bins * size].reshape(n_bins, size), sums[:size].reshape(1, size)
+    squares = np.zeros((2, FOUR))
+    total, total_left = np.int64(0), np.int64(0)
     for k in range(size):
-        left[k] = 0
-        right[k] = sums[k]
-    total_left = np.int64(0)
-    total = np.int64(0)
-    for k in range(size):
+        sides[0, k] = 0
         total += sums[k]
     previous = -1
     unit = weight * limits.tie
+    most = _most_loss(before, weight, limits, best)
     for b in range(n_bins):
-        of_bin = hist[b * size : (b + 1) * size]
         in_bin = np.int64(0)
         for k in range(size):
-            in_bin += of_bin[k]
+            in_bin += of_bin[b, k]
         if in_bin == 0:  # weights are not negative
             continue
         if previous >= 0:
             left_weight, right_weight = np.float64(total_left), np.float64(total - total_left)
-            if left_weight >= limits.min_weight and right_weight >= limits.min_weight:
-                after = gini(left, np.int64(0), size) + gini(right, np.int64(0), size)
+            after = left_weight - ((squares[0, 0] + squares[0, 1]) + (squares[0, 2] + squares[0, 3])) / left_weight
+            after += right_weight - ((squares[1, 0] + squares[1, 1]) + (squares[1, 2] + squares[1, 3])) / right_weight
+            if after <= most and left_weight >= limits.min_weight and right_weight >= limits.min_weight:
                 gain = np.floor((before - after) / unit + 0.5) * limits.tie
                 if gain > best.gain:
                     best.gain = gain
@@ -146,10 +164,9 @@ def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best
                     best.feature = f
                     best.bin = (previous + b - 1) >> 1
                     for k in range(size):
-                        best_left[k] = left[k]
-        for k in range(size):
-            left[k] += of_bin[k]
-            right[k] -= of_bin[k]
+                        best_left[k] = sides[0, k]
+                    most = _most_loss(before, weight, limits, best)
+        _move_bin(of_bin, b, all_sums, sides, size, squares)
         total_left += in_bin
         previous = b
 

@@ -18,7 +18,7 @@ from manyboost.trees.node_sums import Grid
 _has_pairs, _look_through_best_pair, _sum_rows = node_sums.has_pairs, node_sums.look_through_best_pair, node_sums.sum_rows
 _start_tree, _split_next, _settle, _close_tree = nodes.start_tree, nodes.split_next, nodes.settle, nodes.close_tree
 _sum_categories = random_categories.sum_categories
-_put_in_order, _count_root = nodes.put_in_order, root_histogram.count_root
+_count_root, _look_at_all_rows = root_histogram.count_root, histogram_splits.look_at_all_rows
 _prepare_job, _evaluate_features = histogram_splits.prepare_job, histogram_splits.evaluate_features
 _find_ranges, _draw_thresholds, _sum_below, _choose, _evaluate_at_random = (
     random_thresholds.find_ranges,
@@ -54,8 +54,9 @@ def close_tree(table, growth, leaf):
 
 
 @compiled
-def put_in_order(rows, now):
-    _put_in_order(rows, now)
+def look_at_all_rows(table, grid, growth):
+    table, grid, growth = borrowed((table, grid, growth))
+    _look_at_all_rows(table, grid, growth)
 
 
 @compiled
@@ -65,9 +66,9 @@ def count_root(table, grid, changes, growth, first, last):
 
 
 @compiled
-def prepare_job(grid, growth, labels, weights):
-    grid, growth, labels, weights = borrowed((grid, growth, labels, weights))
-    _prepare_job(grid, growth, labels, weights)
+def prepare_job(table, grid, growth, labels, weights):
+    table, grid, growth, labels, weights = borrowed((table, grid, growth, labels, weights))
+    _prepare_job(table, grid, growth, labels, weights)
 
 
 @compiled
