@@ -172,8 +172,8 @@ def test_a_right_algorithm_of_a_user_passes():
 
 
 def test_threads_are_forced_only_for_a_while():
-    usual = checks.growing_on_threads.THREAD_WORK
+    usual = checks.crew.THREAD_WORK
     with pytest.raises(RuntimeError), checks.threads_for_small_tables():
-        assert checks.growing_on_threads.THREAD_WORK == 1
+        assert checks.crew.THREAD_WORK == 1
         raise RuntimeError
-    assert checks.growing_on_threads.THREAD_WORK == usual
+    assert checks.crew.THREAD_WORK == usual

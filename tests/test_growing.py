@@ -12,7 +12,7 @@ import pytest
 from tree_cases import CRITERIA, FIELDS, Case, assert_same_tree, make, sparse_copy
 
 from manyboost.threads import Threads
-from manyboost.trees import growing, growing_on_threads, reference
+from manyboost.trees import crew, growing, reference
 from manyboost.trees.binning import apply_bins, find_cuts, take_rows
 from manyboost.trees.criteria import GINI_CRITERION, least_squares, newton
 from manyboost.trees.growing import COARSE_TIE, FINE_TIE, Grower, GrowthLimits
@@ -45,7 +45,7 @@ def labelled(X, label, weight=None, n_categories=None, **limits):
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("work", [1, 150])  # every node is shared, or the larger ones
 def test_threads(criterion, splitter, work, pool, monkeypatch):
-    monkeypatch.setattr(growing_on_threads, "THREAD_WORK", work)
+    monkeypatch.setattr(crew, "THREAD_WORK", work)
     n_shared = 0
     for seed in range(25):
         case = make(seed, criterion, splitter)
@@ -61,7 +61,7 @@ def test_threads(criterion, splitter, work, pool, monkeypatch):
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize("splitter", SPLITTERS)
 def test_sparse_input(splitter, kind, pool, monkeypatch):
-    monkeypatch.setattr(growing_on_threads, "THREAD_WORK", 1)
+    monkeypatch.setattr(crew, "THREAD_WORK", 1)
     for seed in range(60):
         case = make(seed, CRITERIA[seed % 6], splitter)
         dense, sparse = case.grown(), case.on_matrix(sparse_copy(case.X, kind))

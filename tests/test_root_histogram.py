@@ -9,7 +9,7 @@ from tree_cases import assert_same_tree
 
 from manyboost import AdaBoostM1Classifier, SAMMEClassifier, fingerprint
 from manyboost.threads import ALONE, Threads
-from manyboost.trees import growing_on_threads
+from manyboost.trees import crew
 from manyboost.trees.binning import FEATURE_MAJOR, apply_bins, find_cuts, share_columns
 from manyboost.trees.criteria import ENTROPY_CRITERION, GINI_CRITERION
 from manyboost.trees.exact_sums import fine_exponent
@@ -65,7 +65,7 @@ def test_other_labels_are_counted_anew():
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("K", [2, 3, 7])
 def test_trees_are_those_of_a_new_grower(K, in_order, n_threads, monkeypatch):
-    monkeypatch.setattr(growing_on_threads, "THREAD_WORK", 1 << 10)
+    monkeypatch.setattr(crew, "THREAD_WORK", 1 << 10)
     put, counts = KeptWeights.put, []
 
     def told(self, statistics):

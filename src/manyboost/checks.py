@@ -26,7 +26,7 @@ from sklearn.metrics import log_loss
 from manyboost.algorithms import ALGORITHMS
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import HISTORY
-from manyboost.trees import growing_on_threads
+from manyboost.trees import crew
 
 N_ROUNDS = 8  # at most; enough to see what goes wrong
 Arrays = tuple[NDArray[Any], NDArray[Any]]
@@ -68,12 +68,12 @@ def run_check(check: Callable[[Any], None], estimator: BoostingClassifier) -> No
 @contextmanager
 def threads_for_small_tables() -> Iterator[None]:
     """While this lasts, threads share the nodes of the smallest tables, too, so that tests can see whether they give the same model."""
-    usual = growing_on_threads.THREAD_WORK
-    growing_on_threads.THREAD_WORK = 1
+    usual = crew.THREAD_WORK
+    crew.THREAD_WORK = 1
     try:
         yield
     finally:
-        growing_on_threads.THREAD_WORK = usual
+        crew.THREAD_WORK = usual
 
 
 def digest(model: Any) -> str:

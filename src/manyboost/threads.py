@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 WORTH_SHARING = 1 << 18  # numbers that a pass over rows works on; to wake a thread may take a quarter of a millisecond
+LONGEST_WAIT = 10.0  # seconds for threads to come together
 LINE = 64  # parts of rows begin at a multiple of it, so that no two threads write to one line of cache
 
 
@@ -72,6 +74,34 @@ class Threads:
         for other in others:
             other.result()
         return values
+
+    def together(self, work: Callable[[int], Any]) -> bool:
+        """Have all do the work at once, each with a number of its own, so that they can wait for each other.
+
+        False where they did not come together: then nobody has begun.
+        """
+        if self.pool is None:
+            return False
+        here = Barrier(self.n)
+
+        def when_all_are_here(part: int) -> bool:
+            try:
+                here.wait(LONGEST_WAIT)
+            except BrokenBarrierError:
+                return False
+            work(part)
+            return True
+
+        try:
+            others = [self.pool.submit(when_all_are_here, part) for part in range(1, self.n)]
+        except RuntimeError:  # no thread could be started
+            here.abort()
+            return False
+        try:
+            began = when_all_are_here(0)
+        finally:
+            wait(others)
+        return all([began, *(other.result() for other in others)])
 
 
 ALONE = Threads(1, None)

@@ -9,7 +9,8 @@
     h_fin(x) = argmax_k sum log(1/beta) [h=k] the largest of the K scores
 
 With that factor, exp(alpha/2), a right row is multiplied by exp(-alpha/2) and a wrong one by exp(alpha/2), and the total is
-prod 2 sqrt(eps (1-eps)), which bounds the share of mistaken rows. There is no consistent link to probabilities for K > 2; softmax of the scores stands in.
+prod 2 sqrt(eps (1-eps)), which bounds the share of mistaken rows. There is no consistent link to probabilities for K > 2; softmax of the
+scores stands in.
 """
 
 from __future__ import annotations

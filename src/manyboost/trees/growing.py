@@ -1,4 +1,4 @@
-"""Grow one tree: one compiled call, or the same compiled parts with large nodes shared among threads.
+"""Grow one tree: one compiled call, or the same of several threads that share its large nodes.
 
 Nodes are split depth-first, or best-first when the number of leaves is limited.
 """
@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.threads import ALONE, Threads
-from manyboost.trees import growing_on_threads as on_threads
-from manyboost.trees import steps_of_growing as steps
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Stored, Table
+from manyboost.trees.crew import N_WORDS, Crew, is_worth_a_crew, work_worth_sharing
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
 from manyboost.trees.lanes import EIGHT
 from manyboost.trees.node_sums import Grid, Shares
-from manyboost.trees.nodes import BEST, IN_ORDER, N_NODES, NODE, Growth, Limits
+from manyboost.trees.nodes import BEST, IN_ORDER, N_NODES, NODE, Growth, Limits, weight_of_rows
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.root_histogram import Changes, KeptWeights
@@ -146,7 +145,7 @@ class Room(NamedTuple):
 
     limits: Limits  # but for the seed, another for each tree
     growth: Growth
-    workspaces: list[on_threads.Workspace]  # one for each thread
+    workspace: tuple[Any, ...]  # with a place for each thread
     of_histograms: tuple[Any, Any, Any]  # labels and weights side by side, and histograms kept; of no use at random thresholds
 
 
@@ -166,7 +165,6 @@ class Grower:
         self.limits = limits
         self.team = team
         self._memory: dict[str, NDArray[Any]] = {}
-        self._workspaces: dict[tuple[int, int, bool], tuple[NDArray[Any] | None, ...]] = {}  # the same for tree after tree
         self._kept: KeptWeights | None = None
         self._counts_rows = limits.on(table.n_rows, 0.0, 0).min_leaf > 1
         self._room_key: tuple[Any, ...] = ()
@@ -201,14 +199,13 @@ class Grower:
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
             growth = self._growth(limits, size, n_outputs, n_rows, keep, root)
-            workspaces = [self._workspace(part, size, plain) for part in range(self.team.n)]
             n_labelled = n_rows if len(grid.label) and not self.limits.random else 0
             of_histograms = (
                 self._array("labels", n_labelled, np.uint16),
                 self._array("weights", n_labelled, np.int64),
                 self._array("pool", 0 if self.limits.random else len(growth.free) * self._n_bins * size, np.int64),
             )
-            self._room_key, self._held_room = key, Room(limits, growth, workspaces, of_histograms)
+            self._room_key, self._held_room = key, Room(limits, growth, self._workspace(size, plain), of_histograms)
         return self._held_room
 
     def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool, root: bool) -> Growth:
@@ -249,37 +246,33 @@ class Grower:
     def _n_bins(self) -> int:
         return int(self.table.columns["offset"][-1])
 
-    def _workspace(self, part: int, size: int, plain: bool) -> tuple[NDArray[Any] | None, ...]:
-        """What one thread needs to compare splits: best, the sums left of it, sides, order; by histogram also positions, histogram.
+    def _workspace(self, size: int, plain: bool) -> tuple[NDArray[Any] | None, ...]:
+        """What threads need to compare splits: best, the sums left of it, sides, order; by histogram also positions, histogram.
 
-        Before them, where splits are drawn at random, what it needs for that: ranges, block, sums. Where the kernels are those of plain
-        tables, positions of categories are None.
+        Before them, where splits are drawn at random, what that needs: ranges, block, sums. Where the kernels are those of plain tables,
+        positions of categories are None.
         """
-        held = self._workspaces.get((part, size, plain))
-        if held is None:
-            held = (
-                self._array(f"best {part}", 2, BEST),
-                self._array(f"lefts {part}", (2, size), np.int64),
-                self._array(f"sides {part}", (2, size), np.int64),
-                self._array(f"order {part}", 256, np.int64),
+        n = self.team.n
+        compared = (
+            self._array("best", (n, 2), BEST),
+            self._array("lefts", (n, 2, size), np.int64),
+            self._array("sides", (n, 2, size), np.int64),
+            self._array("order", (n, 256), np.int64),
+        )
+        if self.limits.random:
+            p = max(self.table.bins.shape[1], self.table.n_features)
+            return (
+                self._array("ranges", (n, 5, p), np.uint8),
+                self._array("block", (n, size, p), np.int32),
+                self._array("sums", (n, 3, size, p), np.int64),
+                *compared,
             )
-            if self.limits.random:
-                p = max(self.table.bins.shape[1], self.table.n_features)
-                to_draw = (
-                    self._array(f"ranges {part}", (5, p), np.uint8),
-                    self._array(f"block {part}", (size, p), np.int32),
-                    self._array(f"sums {part}", (3, size, p), np.int64),
-                )
-                held = *to_draw, *held
-            else:
-                n_bins = self._n_bins if self.table.layout == SPARSE else COLUMNS_PER_PASS * 256
-                held = (
-                    *held,
-                    self._array(f"positions {part}", 256, np.float64) if not plain else None,
-                    self._array(f"histogram {part}", (n_bins + MAX_SHARED_BINS + 1) * size, np.int64),
-                )
-            self._workspaces[part, size, plain] = held
-        return held
+        n_bins = self._n_bins if self.table.layout == SPARSE else COLUMNS_PER_PASS * 256
+        return (
+            *compared,
+            self._array("positions", (n, 256), np.float64) if not plain else None,
+            self._array("histogram", (n, (n_bins + MAX_SHARED_BINS + 1) * size), np.int64),
+        )
 
     def _categories(self, n_slots: int, size: int) -> Categories:
         """The categorical features, with room for the sums of so many nodes and of two more; the same for tree after tree."""
@@ -315,30 +308,27 @@ class Grower:
         total_weight = 0.0
         if self.limits.min_weight_fraction_leaf:
             used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
-            total_weight = steps.weight_of_rows(grid, rule, used, self.limits.tie)
+            total_weight = weight_of_rows(grid, rule, used, self.limits.tie)
         room = self._room(grid, rule.n_outputs, n_rows, total_weight, plain, keep=not pairs, root=root)
         if room.limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        growth, parts = room.growth, room.workspaces
+        growth = room.growth
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
             growth.now[IN_ORDER] = 0
         leaf = np.empty(table.n_rows, np.int32)
         limits = room.limits._replace(seed=np.uint64(seed)) if self.limits.random else room.limits
-        context = on_threads.Context(table, grid, rule, limits, growth)
-        shared = self.team.n > 1 and on_threads.is_worth_sharing(n_rows, table)
+        context = table, grid, rule, limits, growth, whole
+        words = self._array("words", N_WORDS, np.int64)
+        words[:] = 0
+        crew = Crew(0, self.team.n, words, work_worth_sharing(table))
         if self.limits.random:
             categories = None if plain else self._categories(len(growth.free), grid.size)
-            if shared:
-                on_threads.grow_at_random(self.team, context, whole, parts, categories)
-                steps.close_tree(table, growth, leaf)
-            else:
-                grow_at_random(*context, whole, *parts[0], categories, leaf)
-        elif shared:
-            on_threads.grow_by_histogram(self.team, context, whole, changes, *room.of_histograms, parts)
-            steps.close_tree(table, growth, leaf)
+            grow = partial(grow_at_random, *context, *room.workspace, categories)
         else:
-            grow_by_histogram(*context, whole, changes, *room.of_histograms, *parts[0], leaf)
+            grow = partial(grow_by_histogram, *context, changes, *room.of_histograms, *room.workspace)
+        if not (is_worth_a_crew(n_rows, table) and self.team.together(lambda part: grow(crew._replace(part=part), leaf))):
+            grow(crew._replace(n=1), leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
 

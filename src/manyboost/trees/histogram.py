@@ -54,10 +54,8 @@ def find_runs(labels, start, end, runs):
 
 
 @compiled_part
-def runs_of_node(of_all, grid, rows, start, end, runs, labels, weights):
-    """:func:`find_runs` among ``rows[start:end]``, which are in their order, from the runs of all rows; and their weights side by side."""
-    for r in range(start, end):
-        weights[r] = grid.weight[rows[r]]
+def runs_of_node(of_all, label, rows, start, end, runs, labels):
+    """:func:`find_runs` among ``rows[start:end]``, which are in their order, from the runs of all rows; the label where each begins."""
     n_runs, at = 0, start
     for run in range(2, of_all[0] + 2):
         low, high = at, end
@@ -70,7 +68,7 @@ def runs_of_node(of_all, grid, rows, start, end, runs, labels, weights):
         if low > at:
             n_runs += 1
             runs[n_runs] = at
-            labels[at] = grid.label[rows[at]]
+            labels[at] = label[rows[at]]
             at = low
     runs[n_runs + 1] = end
     runs[0] = n_runs
@@ -87,14 +85,22 @@ def _add_run(table, first, last, rows, start, end, weights, size, apart, hist):
         of_column = apart[256 * c : 256 * c + columns[min(first + c, last - 1) + 1].offset - columns[min(first + c, last - 1)].offset]
         for b in range(of_column.size):
             of_column[b] = 0
-    for r in range(start, end):
-        j = np.uint64(r)
-        i = np.uint64(rows[j])
-        w = weights[j]
-        apart[np.uint64(c0[i])] += w
-        apart[np.uint64(c1[i]) + at1] += w
-        apart[np.uint64(c2[i]) + at2] += w
-        apart[np.uint64(c3[i]) + at3] += w
+    if last - first <= 2:  # as a thread may have that shares a node
+        for r in range(start, end):
+            j = np.uint64(r)
+            i = np.uint64(rows[j])
+            w = weights[j]
+            apart[np.uint64(c0[i])] += w
+            apart[np.uint64(c1[i]) + at1] += w
+    else:
+        for r in range(start, end):
+            j = np.uint64(r)
+            i = np.uint64(rows[j])
+            w = weights[j]
+            apart[np.uint64(c0[i])] += w
+            apart[np.uint64(c1[i]) + at1] += w
+            apart[np.uint64(c2[i]) + at2] += w
+            apart[np.uint64(c3[i]) + at3] += w
     for c in range(first, last):
         of_column, found = hist[np.uint64(columns[c].offset - columns[first].offset) * size :], apart[256 * (c - first) :]
         for b in range(columns[c + 1].offset - columns[c].offset):

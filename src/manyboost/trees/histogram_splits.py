@@ -9,10 +9,12 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed
+from manyboost.trees.crew import Crew, is_for_all, meet, share
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import fill, find_runs, gather, of_feature, of_labels, runs_of_node
 from manyboost.trees.nodes import (
     LARGE_OPEN,
+    MORE,
     PARENT_SLOT,
     SMALL,
     SMALL_OPEN,
@@ -41,21 +43,40 @@ def look_at_all_rows(table, grid, growth):
 
 @compiled_part
 def prepare_job(table, grid, growth, labels, weights):
-    """Bring labels and weights of the rows that will be counted side by side, and find runs of one label among them."""
+    """Find runs of one label among the rows that will be counted; where there are none, bring their labels and weights side by side."""
     now, of_all = growth.now, growth.runs[2]
     if now[WHOLE]:
         growth.runs[0] = of_all
         return
     for which in range(2):
-        if which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0):
+        if is_counted(now, which):
             node, runs = growth.nodes[now[SMALL + which]], growth.runs[which]
             runs[0] = 0
             if of_all[0] > 0:
-                runs_of_node(of_all, grid, growth.rows, node.start, node.end, runs, labels, weights)
+                runs_of_node(of_all, grid.label, growth.rows, node.start, node.end, runs, labels)
             elif of_labels(table, grid):
                 gather(grid, growth.rows, node.start, node.end, labels, weights)
                 if grid.n_labels > 2:
                     find_runs(labels, node.start, node.end, runs)
+
+
+@compiled_part
+def is_counted(now, which):
+    """Are the rows of this node of the job counted? Else it is what its sibling leaves of its parent."""
+    return which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0)
+
+
+@compiled_part
+def gather_weights(grid, growth, weights, crew):
+    """Bring the weights of rows that stand in runs side by side."""
+    if growth.now[WHOLE] or growth.runs[2, 0] == 0:
+        return
+    for which in range(2):
+        if is_counted(growth.now, which):
+            node = growth.nodes[growth.now[SMALL + which]]
+            start, end = share(crew, node.start, node.end)
+            for r in range(start, end):
+                weights[r] = grid.weight[growth.rows[r]]
 
 
 @compiled_part
@@ -125,24 +146,77 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                     scan(feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, *found, sides, order, positions)
 
 
+@compiled_part
+def _columns_of_part(table, grid, crew):
+    """The columns that are this thread's, counted together as far as that is of use."""
+    n_columns = table.columns.size - 1
+    # labels are counted in two columns at once nearly as fast as in four, but where there are two of them
+    together = 2 if of_labels(table, grid) and grid.n_labels > 2 else COLUMNS_PER_PASS
+    first, last = share(crew, 0, -(-n_columns // together))
+    return min(together * first, n_columns), min(together * last, n_columns)
+
+
+@compiled_part
+def _place_of(positions, part):
+    """What a thread sorts categories by; None where the table is plain."""
+    if positions is None:
+        return None
+    return positions[part]
+
+
+@compiled_part
+def _take_best(crew, best, lefts):
+    """The best that any thread has found, in the order of columns and so of features, so that ties go to the lowest."""
+    for part in range(1, crew.n):
+        for which in range(2):
+            if best[part, which].gain > best[0, which].gain:
+                best[0, which] = best[part, which]
+                lefts[0, which] = lefts[part, which]
+
+
 @compiled
 def grow_by_histogram(
-    table, grid, rule, limits, growth, whole, changes, labels, weights, pool, best, lefts, sides, order, positions, hist, leaf
+    table, grid, rule, limits, growth, whole, changes, labels, weights, pool, best, lefts, sides, order, positions, hist, crew, leaf
 ):
-    """The whole tree in one call."""
-    table, grid, rule, limits, growth = borrowed((table, grid, rule, limits, growth))
+    """The whole tree in one call, of each thread of the crew; what they work in has a place for each."""
+    table, grid, rule, limits, growth, changes, crew = borrowed((table, grid, rule, limits, growth, changes, crew))
     labels, weights, pool, hist, leaf = borrowed((labels, weights, pool, hist, leaf))
     best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
-    changes = borrowed(changes)
-    last = table.columns.size - 1
-    if whole:
-        look_at_all_rows(table, grid, growth)
+    part, now, more = crew.part, growth.now, False
+    first, last = _columns_of_part(table, grid, crew)
+    alone = Crew(0, 1, crew.words, crew.least)
+    own = best[part], lefts[part], sides[part], order[part], _place_of(positions, part), hist[part]
     if growth.root.size:
-        count_root(table, grid, changes, growth, 0, last)
-    more = start_tree(grid, rule, limits, growth, whole)
-    while more:
-        prepare_job(table, grid, growth, labels, weights)
-        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, last, best, lefts, sides, order, positions, hist)
-        settle(grid, rule, growth, best, lefts)
-        more = split_next(table, grid, rule, limits, growth)
-    close_tree(table, growth, leaf)
+        if part == 0:
+            look_at_all_rows(table, grid, growth)
+        meet(crew)
+        count_root(table, grid, changes, growth, first, last)
+        meet(crew)
+    if part == 0:
+        if whole and growth.root.size == 0:
+            look_at_all_rows(table, grid, growth)
+        more = start_tree(grid, rule, limits, growth, whole)
+    while True:
+        if part == 0:
+            while more:
+                prepare_job(table, grid, growth, labels, weights)
+                if is_for_all(table, growth, crew):
+                    break
+                gather_weights(grid, growth, weights, alone)
+                evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, table.columns.size - 1, *own)
+                settle(grid, rule, growth, best[0], lefts[0])
+                more = split_next(table, grid, rule, limits, growth)
+            now[MORE] = more
+        meet(crew)
+        if not now[MORE]:
+            break
+        gather_weights(grid, growth, weights, crew)
+        meet(crew)
+        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, *own)
+        meet(crew)
+        if part == 0:
+            _take_best(crew, best, lefts)
+            settle(grid, rule, growth, best[0], lefts[0])
+            more = split_next(table, grid, rule, limits, growth)
+    if part == 0:
+        close_tree(table, growth, leaf)

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled_part
+from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR
-from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, label_range, node_weight, signed_loss
-from manyboost.trees.node_sums import has_pairs, look_through_best_pair, sum_rows
+from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, Rule, label_range, node_weight, signed_loss
+from manyboost.trees.node_sums import Grid, has_pairs, look_through_best_pair, sum_rows
 from manyboost.trees.routing import partition, tell_sides
 
 MASK_WORDS = 4  # 256 categories
@@ -36,7 +36,7 @@ NODE = np.dtype(
 )
 # What is going on, one int64 each: counts, then the job: two siblings to evaluate and where their histograms are.
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
-IN_ORDER = 12  # and, from tree to tree: all rows of the table stand in their order
+MORE, IN_ORDER = 12, 13  # is there a job; and, from tree to tree: all rows of the table stand in their order
 
 
 class Limits(NamedTuple):
@@ -66,6 +66,20 @@ class Growth(NamedTuple):
     root: NDArray[np.int64]  # the histogram of all rows where it is kept from tree to tree; else of size 0
     rows: NDArray[np.int32]  # each node owns a stretch
     buffer: NDArray[np.int32]
+
+
+@compiled
+def _weight_of_rows(grid, rule, rows, tie, total):
+    first = np.int64(0)
+    if has_pairs(grid.shares):
+        look_through_best_pair(grid.shares, grid.dense, rows, first, rows.size, tie)
+    sum_rows(grid, rows, first, rows.size, total)
+    return node_weight(rule, total, grid.n_dense, grid.n_labels)
+
+
+def weight_of_rows(grid: Grid, rule: Rule, rows: NDArray[np.int32], tie: float) -> float:
+    """The weight of a node of these rows, in units of the grid."""
+    return float(_weight_of_rows(grid, rule, rows, tie, np.zeros(grid.size, np.int64)))
 
 
 @compiled_part

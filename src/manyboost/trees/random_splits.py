@@ -5,8 +5,9 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.borrowing import borrowed
 from manyboost.trees.code_sums import sums_of_features
+from manyboost.trees.crew import is_for_all, meet, share
 from manyboost.trees.criteria import NEWTON, node_weight
-from manyboost.trees.nodes import SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
+from manyboost.trees.nodes import MORE, SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
 from manyboost.trees.random_categories import (
     any_numbers,
     categories_before_cut,
@@ -140,15 +141,68 @@ def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, b
             choose(table, grid, rule, limits, growth, which, ranges, sums, best[which], lefts[which], sides, order, categories)
 
 
+@compiled_part
+def _evaluate_together(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, crew):
+    """The same by a crew that deals out the rows; each has a place in ranges, block and sums, and the first chooses."""
+    part = crew.part
+    if part == 0:
+        sum_categories(categories, table, grid, growth)
+        for which in range(2):
+            best[which].gain = 0.0
+            best[which].feature = -1
+    for which in range(2):
+        if not growth.now[SMALL_OPEN + which]:
+            continue
+        node = growth.now[SMALL + which]
+        if any_numbers(categories, table.features.size - 1):
+            start, end = share(crew, growth.nodes[node].start, growth.nodes[node].end)
+            find_ranges(table, growth.rows, start, end, ranges[part])
+            meet(crew)
+            if part == 0:
+                for other in range(1, crew.n):
+                    for f in range(ranges.shape[2]):
+                        ranges[0, LOW, f] = min(ranges[0, LOW, f], ranges[other, LOW, f])
+                        ranges[0, HIGH, f] = max(ranges[0, HIGH, f], ranges[other, HIGH, f])
+                draw_thresholds(table, limits, node, ranges[0])
+            meet(crew)
+            if part > 0:
+                ranges[part] = ranges[0]
+            sum_below(table, grid, growth.rows, start, end, ranges[part], block[part], sums[part])
+            meet(crew)
+            if part == 0:
+                for other in range(1, crew.n):
+                    for s in range(grid.size):
+                        for f in range(sums.shape[3]):
+                            sums[0, BELOW, s, f] += sums[other, BELOW, s, f]
+                            sums[0, MISSING, s, f] += sums[other, MISSING, s, f]
+        if part == 0:
+            choose(table, grid, rule, limits, growth, which, ranges[0], sums[0], best[which], lefts[which], sides, order, categories)
+    meet(crew)  # before the first goes on and changes the job, all have read it
+
+
 @compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, leaf):
-    """The whole tree in one call."""
-    table, grid, rule, limits, growth = borrowed((table, grid, rule, limits, growth))
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, crew, leaf):
+    """The whole tree in one call, of each thread of the crew; what they work in has a place for each."""
+    table, grid, rule, limits, growth, crew = borrowed((table, grid, rule, limits, growth, crew))
     ranges, block, sums = borrowed((ranges, block, sums))
-    best, lefts, sides, order, categories, leaf = borrowed((best, lefts, sides, order, categories, leaf))
-    more = start_tree(grid, rule, limits, growth, whole)
-    while more:
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories)
-        settle(grid, rule, growth, best, lefts)
-        more = split_next(table, grid, rule, limits, growth)
-    close_tree(table, growth, leaf)
+    best, lefts, sides, order, categories, leaf = borrowed((best[0], lefts[0], sides[0], order[0], categories, leaf))
+    part, more = crew.part, False
+    compared = best, lefts, sides, order, categories
+    if part == 0:
+        more = start_tree(grid, rule, limits, growth, whole)
+    while True:
+        if part == 0:
+            while more and not is_for_all(table, growth, crew):
+                evaluate_at_random(table, grid, rule, limits, growth, ranges[0], block[0], sums[0], *compared)
+                settle(grid, rule, growth, best, lefts)
+                more = split_next(table, grid, rule, limits, growth)
+            growth.now[MORE] = more
+        meet(crew)
+        if not growth.now[MORE]:
+            break
+        _evaluate_together(table, grid, rule, limits, growth, ranges, block, sums, *compared, crew)
+        if part == 0:
+            settle(grid, rule, growth, best, lefts)
+            more = split_next(table, grid, rule, limits, growth)
+    if part == 0:
+        close_tree(table, growth, leaf)

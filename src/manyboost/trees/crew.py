@@ -1,0 +1,117 @@
+"""Threads that grow one tree together.
+
+All of them run the same kernel. One, the first, does what cannot be shared, and small nodes, for which the others would take longer to be
+told than to be without; the columns or rows of large nodes are dealt out. Between the two they meet: whoever comes first looks again and
+again whether the others are there, which takes less than a microsecond, where Python takes many to wake a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from manyboost.compiled import compiled_part
+from manyboost.trees.binning import ROW_MAJOR, Table
+from manyboost.trees.nodes import SMALL, SMALL_OPEN
+
+THREAD_WORK = 1 << 16  # rows times columns of a node from which on it is worth meeting
+NODES_OF_A_TREE = 16  # as many times that must be in the root: to wake a thread, once for a tree, may take a quarter of a millisecond
+CELLS_AT_RANDOM = 4  # are compared with thresholds while one is counted in a histogram
+LOOKS = 2000  # in vain, after which a thread lets others use its core before it looks again
+ARRIVED, TURN, N_WORDS = 0, 8, 16  # words that threads meet by, in cache lines of their own
+
+
+class Crew(NamedTuple):
+    """Who grows a tree: the number of this thread, how many there are, what they meet by, and how much work in a node is shared."""
+
+    part: int
+    n: int
+    words: NDArray[np.int64]
+    least: int
+
+
+def work_worth_sharing(table: Table) -> int:
+    """Rows times columns of a node from which on threads share it."""
+    return THREAD_WORK * (CELLS_AT_RANDOM if table.layout == ROW_MAJOR else 1)
+
+
+def is_worth_a_crew(n_rows: int, table: Table) -> bool:
+    """Are these rows so many that several threads grow a tree sooner than one?"""
+    return n_rows * (len(table.columns) - 1) >= work_worth_sharing(table) * (NODES_OF_A_TREE if THREAD_WORK > 1 else 1)
+
+
+@intrinsic
+def _look(typing: Any, words: Any, at: Any) -> Any:
+    """``words[at]`` as it is now, whoever has written it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = context.make_array(words)(context, builder, arguments[0])
+        return builder.load_atomic(cgutils.get_item_pointer(context, builder, words, held, [arguments[1]]), "seq_cst", 8)
+
+    return types.int64(words, types.int64), generate
+
+
+@intrinsic
+def _add(typing: Any, words: Any, at: Any, amount: Any) -> Any:
+    """Add to ``words[at]``, one thread after the other; what it was before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = context.make_array(words)(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(context, builder, words, held, [arguments[1]])
+        return builder.atomic_rmw("add", place, builder.sext(arguments[2], ir.IntType(64)), "seq_cst")
+
+    return types.int64(words, types.int64, types.int32), generate
+
+
+if os.name == "posix":
+    _let_others_work = types.ExternalFunction("sched_yield", types.int32())
+else:
+
+    @compiled_part
+    def _let_others_work():
+        return np.int32(0)
+
+
+@compiled_part
+def meet(crew):
+    """Wait until all are here; what any of them has written, all can read."""
+    if crew.n == 1:
+        return
+    words = crew.words
+    turn = _look(words, TURN)
+    if _add(words, ARRIVED, 1) == crew.n - 1:
+        _add(words, ARRIVED, -crew.n)
+        _add(words, TURN, 1)
+        return
+    n_looks = 0
+    while _look(words, TURN) == turn:
+        n_looks += 1
+        if n_looks > LOOKS:
+            _let_others_work()
+
+
+@compiled_part
+def is_for_all(table, growth, crew):
+    """Is there so much to do for the job's nodes that the crew should share it?"""
+    if crew.n == 1:
+        return False
+    n_rows = np.int64(0)
+    for which in range(2):
+        if growth.now[SMALL_OPEN + which]:
+            node = growth.nodes[growth.now[SMALL + which]]
+            n_rows += node.end - node.start
+    return n_rows * (table.columns.size - 1) >= crew.least
+
+
+@compiled_part
+def share(crew, start, end):
+    """The part of a stretch that is this thread's."""
+    n = end - start
+    return start + n * crew.part // crew.n, start + n * (crew.part + 1) // crew.n
