@@ -187,7 +187,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         rows, number, weight, order = self._preparation.rows(numeric, number, weight, used, self._settings(self._seed), threads)
         task = Task.of(number, len(self.classes_), weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
-            self.class_prior_ = np.bincount(task.y, task.weight, task.K)
+            self.class_prior_ = np.bincount(task.codes, task.weight, task.K)
         return task, rows, rows.keys if keys is None else keys[order]
 
     def share_bins(self, X: Any, sample_weight: Any = None) -> BinnedTable | None:

@@ -52,7 +52,7 @@ class Task:
 
     Attributes
     ----------
-    y : (n,) classes 0..K-1
+    codes : (n,) classes 0..K-1, in two bytes: passes over rows wait for memory
     K : number of classes
     weight : (n,) weights that sum to one
     N : number of rows, a row of the smallest weight counting once: what smoothing, samples and stop rules that name N refer to.
@@ -61,7 +61,7 @@ class Task:
         where the algorithm trains with costs and the user gave some
     """
 
-    y: NDArray[np.intp]
+    codes: NDArray[np.uint16]
     K: int
     weight: Floats
     N: float
@@ -72,18 +72,18 @@ class Task:
         """A task with weights scaled to sum to one, and costs to be one at most."""
         total = float(weight.sum())
         n_rows = min(total / float(weight.min()), 10.0 * len(weight))
-        return cls(y.astype(np.intp, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
+        return cls(y.astype(np.uint16, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
 
     @cached_property
-    def codes(self) -> NDArray[np.uint16]:
-        """``y`` in two bytes, for passes over rows that wait for memory."""
-        return self.y.astype(np.uint16)
+    def y(self) -> NDArray[np.intp]:
+        """The classes as numbers to reckon with; once asked for, they are kept, eight bytes for each row."""
+        return self.codes.astype(np.intp)
 
     def part(self, rows: NDArray[np.intp]) -> Task:
         """The task of some of the rows; what counts once stays what it was."""
         weight = self.weight[rows]
         share = float(weight.sum())
-        return Task(self.y[rows], self.K, weight / share, self.N * share, self.cost)
+        return Task(self.codes[rows], self.K, weight / share, self.N * share, self.cost)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Gain:
         """Add ``factor * vectors[leaf]`` to the problem's columns of (n, C), best those of one class side by side in memory."""
         add_leaf_vectors(columns, factor * self.vectors, self.leaf, self.problem.column)
 
-    def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
+    def at_classes(self, table: Floats, y: NDArray[np.integer]) -> Floats:
         """``table[leaf, y]``: a table with an entry, a number or several, per leaf and class, read at each row's class."""
         return np.take(table.reshape(-1, *table.shape[2:]), self.leaf * np.intp(table.shape[1]) + y, axis=0)
 
@@ -223,11 +223,11 @@ class Gain:
             raise ValueError(f"leaves of {table.shape[1]} numbers do not fit {task.K} classes.")
         return scaled_at_classes(values, table, task.codes, self.leaf, out)
 
-    def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
+    def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16]) -> Floats:
         """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""
         return scaled_by_leaf(values, others, own, y, self.leaf)
 
-    def scale_exponentially(self, values: Floats, y: NDArray[np.intp]) -> Floats:
+    def scale_exponentially(self, values: Floats, y: NDArray[np.uint16]) -> Floats:
         """``values`` (n, K) times the exponential of what was added, but divided by it at each row's class."""
         if self.numbers is not None:
             return scaled_by_number(values, self.vectors[0], self.numbers, y)

@@ -124,6 +124,13 @@ def _scaled_at_classes(values, factors, y, leaf, out, start, end):
 
 
 @compiled
+def _sides(side, y, label, start, end):
+    for r in range(start, end):
+        i = np.uint64(r)
+        label[i] = side[np.uint64(y[i])]
+
+
+@compiled
 def _sides_and_costs(values, side, cost, y, label, out, start, end):
     for r in range(start, end):
         i = np.uint64(r)
@@ -340,6 +347,13 @@ def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf
     out = np.empty_like(values)
     over_rows(len(y), values.shape[1], partial(_scaled_pairs, values, np.exp(centred), np.exp(-centred), y, leaf, out))
     return out
+
+
+def sides(side: NDArray[np.uint16], y: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """``side[y]`` of each row; numpy would make indices of eight bytes for it."""
+    label = np.empty(len(y), np.uint16)
+    over_rows(len(y), 1, partial(_sides, side, y, label))
+    return label
 
 
 def sides_and_costs(values: Floats, side: NDArray[np.uint16], cost: Floats, y: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], Floats]:

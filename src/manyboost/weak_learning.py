@@ -102,7 +102,7 @@ class Validation:
 
 def counted_rows(task: Task) -> int:
     """The number of rows, a weight of two being two rows. Weights that are no whole numbers, or large ones, are no numbers of rows."""
-    n_rows = len(task.y)
+    n_rows = len(task.codes)
     if task.N / n_rows >= MAX_COPIES:
         return n_rows
     copies = task.weight * task.N

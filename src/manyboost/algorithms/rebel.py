@@ -95,10 +95,10 @@ class RebelClassifier(BoostingClassifier):
         return self.learning_rate or (1.0 if self._of_numbers else 0.2)
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(every_label(task.weight / 2, task.y, task.K, task.cost))
+        return Weights.of(every_label(task.weight / 2, task.codes, task.K, task.cost))
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        own = own_entries(W.values, task.y)
+        own = own_entries(W.values, task.codes)
         for_and_against = Statistics.of_both(W.values, task.codes, own, task.K)
 
         def rewards() -> Floats:
@@ -134,7 +134,7 @@ class RebelClassifier(BoostingClassifier):
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return W.updated(gain.scale_exponentially(W.values, task.y))
+        return W.updated(gain.scale_exponentially(W.values, task.codes))
 
     def enough(self, task: Task, loss: float) -> str | None:
         stops = self._of_numbers if self.stop_when_separated is None else self.stop_when_separated
