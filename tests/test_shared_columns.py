@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from manyboost import SAMMEClassifier
-from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, Table, apply_bins, find_cuts, share_columns, take_rows
+from manyboost.trees import reference
+from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, Table, apply_bins, find_cuts, row_keys, share_columns, take_rows
 from manyboost.trees.criteria import GINI_CRITERION, exponential, newton
 from manyboost.trees.growing import Grower, GrowthLimits
 from manyboost.trees.nodes import MASK_WORDS
@@ -54,6 +55,14 @@ def test_same_tree(seed: int, limits: dict[str, Any], splitter: str) -> None:
         assert leaf_of_one.tolist() == leaf_of_other.tolist()
         assert other.leaves_of(shared).tolist() == other.leaves_of(plain).tolist() == leaf_of_one.tolist()
         assert one.nodes["mask"].shape[1] == MASK_WORDS
+
+
+@pytest.mark.parametrize("layout", [FEATURE_MAJOR, ROW_MAJOR])
+def test_same_keys(layout: int) -> None:
+    for seed in range(8):
+        X, y = one_hot_rows(seed)
+        plain, shared = tables(X, np.ones(len(y)), layout)
+        assert row_keys(shared, y).tolist() == row_keys(plain, y).tolist() == reference.row_keys(shared, y.tolist())
 
 
 def test_what_is_shared() -> None:

@@ -102,7 +102,7 @@ class Preparation:
 
     def rows(
         self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
-    ) -> tuple[Rows, NDArray[np.intp], Floats, NDArray[np.intp]]:
+    ) -> tuple[Rows, NDArray[np.uint16], Floats, NDArray[np.intp]]:
         """Rows, labels, weights and where they stood, in an order that depends on what is in the rows alone.
 
         So does, from there on, everything that is drawn or added up.
@@ -117,4 +117,5 @@ class Preparation:
         else:
             rows = PlainRows.of(numeric, labels, self.estimator, self.n_categories > 0)
         order = np.lexsort((weight, rows.keys))
-        return rows.in_order(order), labels[order], weight[order], order
+        codes = labels.astype(np.uint16)[order]
+        return rows.in_order(order, codes), codes, weight[order], order

@@ -105,7 +105,8 @@ class SimilarityRows:
     def part(self, rows: Rows) -> SimilarityRows:
         return replace(self, Z=np.take(self.Z, rows, axis=1), keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
 
-    in_order = part
+    def in_order(self, order: Rows, labels: NDArray[np.uint16]) -> SimilarityRows:
+        return self.part(order)
 
     @cached_property
     def points(self) -> tuple[Rows, Rows]:

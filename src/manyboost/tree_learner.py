@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 
@@ -26,10 +27,10 @@ from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, cou
 
 @dataclass(frozen=True)
 class BinnedRows:
-    """Rows as a table of bins, with a key of what is in each; members are trees, and together a :class:`Forest`."""
+    """Rows as a table of bins, and their labels; members are trees, and together a :class:`Forest`."""
 
     table: Table
-    keys: NDArray[np.uint64]
+    labels: NDArray[np.uint16]
     binning: Binning
     numeric: Any = None  # as they came, where rows are to be made up from them
 
@@ -40,14 +41,21 @@ class BinnedRows:
     @classmethod
     def binned(cls, table: Table, numeric: Any, labels: NDArray[np.intp], binning: Binning, settings: Settings) -> BinnedRows:
         makes_rows = settings.sampling == "smote" or is_sampler(settings.sampling)
-        return cls(table, row_keys(table, labels), binning, numeric if makes_rows else None)
+        return cls(table, labels.astype(np.uint16), binning, numeric if makes_rows else None)
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """A key of what is in each row, made when it is asked for: most fits need none once the rows are in order."""
+        return row_keys(self.table, self.labels)
 
     def part(self, rows: NDArray[np.intp]) -> BinnedRows:
-        return BinnedRows(take_rows(self.table, rows), self.keys[rows], self.binning, None if self.numeric is None else self.numeric[rows])
+        return BinnedRows(
+            take_rows(self.table, rows), self.labels[rows], self.binning, None if self.numeric is None else self.numeric[rows]
+        )
 
-    def in_order(self, order: NDArray[np.intp]) -> BinnedRows:
-        rows = self.part(order)
-        return replace(rows, table=share_columns(rows.table))
+    def in_order(self, order: NDArray[np.intp], labels: NDArray[np.uint16]) -> BinnedRows:
+        numeric = None if self.numeric is None else self.numeric[order]
+        return BinnedRows(share_columns(take_rows(self.table, order)), labels, self.binning, numeric)
 
     def agreed(self, task: Task) -> Task:
         return task
@@ -72,13 +80,13 @@ class TreeLearner:
     """Grows the trees of a round, several at a time where there are several."""
 
     def __init__(self, rows: BinnedRows, task: Task, settings: Settings, threads: Threads):
-        self.table, self.keys, self.task, self.settings, self.threads = rows.table, rows.keys, task, settings, threads
+        self.rows, self.table, self.task, self.settings, self.threads = rows, rows.table, task, settings, threads
         self.pool: Pool | None = None
         if rows.numeric is not None:
             if is_sampler(settings.sampling):
                 self.pool = resampled_rows(settings.sampling, rows.numeric, task, settings.seed)
             else:
-                self.pool = made_up_rows(rows.numeric, rows.keys, task, rows.binning.n_categories > 0, settings.seed)
+                self.pool = made_up_rows(rows.numeric, self.keys, task, rows.binning.n_categories > 0, settings.seed)
             everything = self.pool.with_rows(rows.numeric)
             self.table = share_columns(apply_bins(everything, rows.binning, settings.limits.layout, threads.map))
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
@@ -86,6 +94,11 @@ class TreeLearner:
         self.growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(threads.n):
             self.growers.put(Grower(self.table, settings.limits))
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Where rows are drawn by them."""
+        return self.rows.keys
 
     def n_draws(self, found: Grown) -> int:
         """How often a tree of no use is grown: where chance has no part in it, it would be the same tree.
@@ -128,7 +141,7 @@ class TreeLearner:
             rows = draw_evenly(self.keys, self.task.y, settings.subsample, seed)
         elif self.pool is not None:
             beside = np.empty(0, np.int32) if self.pool.alone else draw_uniformly(self.keys, settings.subsample, seed)
-            rows = np.concatenate([beside, len(self.keys) + self.pool.drawn(seed)]).astype(np.int32)
+            rows = np.concatenate([beside, self.rows.table.n_rows + self.pool.drawn(seed)]).astype(np.int32)
             statistics = self.pool.statistics(statistics)
         tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
         if settings.prune is not None:
@@ -147,7 +160,7 @@ class TreeLearner:
 
                 tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
             leaf = tree.leaves_of(self.table)
-        leaf = leaf[: len(self.keys)]  # not of rows that were made up
+        leaf = leaf[: self.rows.table.n_rows]  # not of rows that were made up
         # grown on all rows on the fine grid, a tree has the exact sums itself
         exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
         summed = problem.leaf_statistics or posed

@@ -82,7 +82,7 @@ class Rows(Protocol):
     @property
     def keys(self) -> NDArray[np.uint64]: ...  # equal rows of one class have equal keys
     def part(self, rows: NDArray[np.intp]) -> Any: ...
-    def in_order(self, order: NDArray[np.intp]) -> Any: ...  # all rows, from now on in this order
+    def in_order(self, order: NDArray[np.intp], labels: NDArray[np.uint16]) -> Any: ...  # all rows, from now on in this order; their labels
     def agreed(self, task: Task) -> Task: ...  # the task as it is taught, where rows that cannot be told apart are to agree
     def learner(self, task: Task, settings: Settings, threads: Threads) -> Learner: ...
     def no_members(self, n_columns: int) -> Any: ...
@@ -96,7 +96,7 @@ class Validation:
     """Rows kept aside."""
 
     rows: Rows
-    y: NDArray[np.intp]
+    y: NDArray[np.integer]
     weight: Floats
 
 
