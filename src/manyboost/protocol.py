@@ -5,7 +5,7 @@ An algorithm answers four questions and nothing else is in its file:
     start(task)                        -> the state kept per row
     pose(task, state, rng)             -> problems: statistics per row to grow by, and to sum at the leaves, and a criterion
     step(task, problem, leaves)        -> what each leaf adds to the columns of scores, seeing sums of leaves only
-    update(task, state, gains)         -> the new state
+    update(task, state, gains)         -> the new state, which may be written over the old
 
 ``pose`` may also answer with groups of problems, of which the loop keeps the one after which the loss is least. Where a step has no closed
 form, ``step`` gives a direction, and a fifth question, ``slope(task, state, gain)``, how steep the loss of each row is along it: the loop
@@ -23,8 +23,10 @@ What a solver did not reach, ``shortfall(task, state)`` says in words that name 
 A round whose problems are all refused is posed again with other random numbers, where ``pose`` drew any; ``update`` may therefore depend on
 what a problem's leaves added, but not on what was drawn.
 
-The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
-file gives the same model on any number of threads.
+The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. But for one thing: nobody asks for the old
+state again after ``update``, so that its arrays, the largest of a fit, may become those of the new one. Not so where ``pose`` answers with
+groups, as the updates of all begin at the same state. Because ``step`` sees only sums, the same file gives the same model on any number of
+threads.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.maths.number_steps import scaled_by_number
-from manyboost.rows import add_leaf_vectors, scaled_at_classes, scaled_by_leaf, scaled_pairs
+from manyboost.rows import add_leaf_vectors, scale_by_leaf, scaled_at_classes, scaled_pairs
 from manyboost.trees.criteria import Criterion
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.statistics import Statistics
@@ -224,11 +226,12 @@ class Gain:
         return scaled_at_classes(values, table, task.codes, self.leaf, out)
 
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16]) -> Floats:
-        """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""
-        return scaled_by_leaf(values, others, own, y, self.leaf)
+        """``values`` (n, K), multiplied where they are by ``others[leaf]``, but by ``own[leaf]`` at each row's class."""
+        scale_by_leaf(values, others, own, y, self.leaf)
+        return values
 
     def scale_exponentially(self, values: Floats, y: NDArray[np.uint16]) -> Floats:
-        """``values`` (n, K) times the exponential of what was added, but divided by it at each row's class."""
+        """``values`` (n, K), which may be written over, times the exponential of what was added, but divided by it at each row's class."""
         if self.numbers is not None:
             return scaled_by_number(values, self.vectors[0], self.numbers, y)
         return self.scale(values, np.exp(self.vectors), np.exp(-self.vectors), y)

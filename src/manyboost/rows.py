@@ -99,12 +99,13 @@ def _decide(columns, leads, y, weight, said, first, last, wrong):
 
 
 @compiled
-def _scaled_by_leaf(values, others, own, y, leaf, out, start, end):
+def _scale_by_leaf(values, others, own, y, leaf, start, end):
     for i in range(start, end):
         factors = others[leaf[i]]
+        at_own = values[i, y[i]] * own[leaf[i], y[i]]
         for k in range(values.shape[1]):
-            out[i, k] = values[i, k] * factors[k]
-        out[i, y[i]] = values[i, y[i]] * own[leaf[i], y[i]]
+            values[i, k] *= factors[k]
+        values[i, y[i]] = at_own
 
 
 @compiled
@@ -330,13 +331,11 @@ def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.uint16], le
     return out
 
 
-def scaled_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
-    """``values * others[leaf]``, but ``values * own[leaf]`` at each row's class: (n, K)."""
+def scale_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16], leaf: NDArray[np.int32]) -> None:
+    """Multiply ``values`` (n, K), where they are, by ``others[leaf]``, but by ``own[leaf]`` at each row's class."""
     if others.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
         raise ValueError(f"leaves of {others.shape[1]} numbers do not fit {values.shape[1]} classes.")
-    out = np.empty_like(values)
-    over_rows(len(y), values.shape[1], partial(_scaled_by_leaf, values, others, own, y, leaf, out))
-    return out
+    over_rows(len(y), values.shape[1], partial(_scale_by_leaf, values, others, own, y, leaf))
 
 
 def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:

@@ -119,16 +119,12 @@ class PIBoostClassifier(BoostingClassifier):
         return Answer(np.where(leaves.label == 1, beta, -beta)[:, None], beta, clipped)
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
-        values = np.empty_like(W.values)
-        moved = [gain.problem.column for gain in gains]
-        still = np.setdiff1d(np.arange(len(values)), moved)
-        values[still] = W.values[still]
         margins = separator_codes(self.masks(task.K)) / (task.K - 1)  # <c_l, y^S> / K, eq. (5)
         with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
             for gain in gains:
                 j = gain.problem.column
-                gain.scale_at_classes(W.values[j], np.exp(-gain.vectors * margins[j]), task, out=values[j])
-        return W.updated(values)
+                gain.scale_at_classes(W.values[j], np.exp(-gain.vectors * margins[j]), task, out=W.values[j])
+        return W.updated(W.values)
 
     def link(self, columns: Floats) -> Floats:
         return separator_probabilities(columns, self._fitted_masks(), self.probability)
