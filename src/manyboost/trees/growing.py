@@ -177,18 +177,19 @@ class Grower:
             held = self._memory[name] = np.empty(size, dtype)
         return held[:size].reshape(shape)
 
-    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, plain: bool, keep: bool) -> Room:
+    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool) -> Room:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's."""
-        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, plain, keep
+        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, whole, plain, keep
         if key != self._room_key:  # most trees of a fit are of one shape
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
             growth = self._growth(limits, size, n_outputs, n_rows, keep)
             workspaces = [self._workspace(part, size, plain) for part in range(self.team.n)]
-            n_labelled = n_rows if len(grid.label) and not self.limits.random else 0
+            n_gathered = n_rows if len(grid.label) and grid.n_dense == 0 and limits.min_leaf == 1 and not self.limits.random else 0
+            halves = whole and len(growth.free) == self._n_slots(limits)  # the root's rows stand, and then the smaller child's are enough
             of_histograms = (
-                self._array("labels", n_labelled, np.uint16),
-                self._array("weights", n_labelled, np.int64),
+                self._array("labels", n_gathered // 2 if halves else n_gathered, np.uint16),
+                self._array("weights", 0 if halves else n_gathered, np.int64),
                 self._array("pool", 0 if self.limits.random else len(growth.free) * self._n_bins * size, np.int64),
             )
             self._room_key, self._held_room = key, Room(limits, growth, workspaces, of_histograms)
@@ -198,8 +199,7 @@ class Grower:
         n = 2 * limits.max_leaves - 1
         n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
         if keep and n_bins and limits.max_depth > 1:
-            kept = max(2, HISTOGRAM_BUDGET // (8 * size * n_bins))
-            n_slots = min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves, kept)
+            n_slots = min(self._n_slots(limits), max(2, HISTOGRAM_BUDGET // (8 * size * n_bins)))
         return Growth(
             nodes=self._array("nodes", n, NODE),
             sums=self._array("node sums", (n, size), np.int64),
@@ -209,8 +209,13 @@ class Grower:
             signed=self._array("signed", max(n_outputs, 1), np.int64),
             now=self._array("now", WHOLE + 1, np.int64),
             rows=self._array("rows", n_rows, np.int32),
-            buffer=self._array("buffer", n_rows, np.int32),
+            buffer=np.empty(0, np.int32),  # another for each tree
         )
+
+    @staticmethod
+    def _n_slots(limits: Limits) -> int:
+        """So many histograms that no node is ever without its parent's."""
+        return min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves)
 
     @cached_property
     def _any_table(self) -> Table:
@@ -280,8 +285,7 @@ class Grower:
         whole, pairs = rows is None, criterion.code == PAIR_OF_CLASSES
         plain = self._is_plain and not pairs
         table = self.table if plain else self._any_table
-        kept = partial(self._array, "dense"), partial(self._array, "weight")  # not in self, which would so hold itself alive
-        grid, exponent = to_grid(statistics, self.limits.random, rows, kept, pairs=pairs)
+        grid, exponent = to_grid(statistics, self.limits.random, rows, pairs=pairs)
         if not plain and grid.shares is None:
             grid = grid._replace(shares=Shares(grid.dense[:0], grid.label[:0], grid.weight[:0]))
         rule = Rule.on_grid(criterion, exponent)
@@ -290,13 +294,17 @@ class Grower:
         if self.limits.min_weight_fraction_leaf:
             used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
             total_weight = steps.weight_of_rows(grid, rule, used, self.limits.tie)
-        room = self._room(grid, rule.n_outputs, n_rows, total_weight, plain, keep=not pairs)
+        room = self._room(grid, rule.n_outputs, n_rows, total_weight, whole, plain, keep=not pairs)
         if room.limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        growth, parts = room.growth, room.workspaces
+        # rows are moved about by way of memory that is to tell their leaves when they stand
+        buffer = np.empty(max(table.n_rows, n_rows), np.int32)
+        leaf, growth, parts = buffer[: table.n_rows], room.growth._replace(buffer=buffer), room.workspaces
+        labels, weights, pool = room.of_histograms
+        if len(weights) < len(labels):
+            weights = buffer[: 2 * len(labels)].view(np.int64)  # no row is moved while weights are looked at
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
-        leaf = np.empty(table.n_rows, np.int32)
         context = on_threads.Context(table, grid, rule, room.limits._replace(seed=np.uint64(seed)), growth)
         shared = self.team.n > 1 and on_threads.is_worth_sharing(n_rows, table)
         if self.limits.random:
@@ -307,10 +315,10 @@ class Grower:
             else:
                 grow_at_random(*context, whole, *parts[0], categories, leaf)
         elif shared:
-            on_threads.grow_by_histogram(self.team, context, whole, *room.of_histograms, parts)
+            on_threads.grow_by_histogram(self.team, context, whole, labels, weights, pool, parts)
             steps.close_tree(table, growth, leaf)
         else:
-            grow_by_histogram(*context, whole, *room.of_histograms, *parts[0], leaf)
+            grow_by_histogram(*context, whole, labels, weights, pool, *parts[0], leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
 

@@ -12,6 +12,7 @@ from manyboost.trees.borrowing import borrowed
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import fill, gather, of_feature
 from manyboost.trees.nodes import (
+    LARGE,
     LARGE_OPEN,
     PARENT_SLOT,
     SMALL,
@@ -29,15 +30,23 @@ COLUMNS_PER_PASS = 4
 
 
 @compiled_part
+def _first_gathered(nodes, now):
+    """The first of the job's rows whose labels and weights are brought side by side."""
+    start = nodes[now[SMALL]].start
+    both = now[LARGE_OPEN] and now[PARENT_SLOT] < 0
+    return min(start, nodes[now[LARGE]].start) if both else start
+
+
+@compiled_part
 def prepare_job(grid, growth, labels, weights):
     """Bring the labels and weights of the rows that will be counted side by side."""
     now = growth.now
-    if now[WHOLE] or grid.label.size == 0:
+    if now[WHOLE] or grid.label.size == 0 or grid.n_dense > 0 or grid.counted:  # where there is more, rows are read one by one
         return
     for which in range(2):
         if which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0):
-            node = growth.nodes[now[SMALL + which]]
-            gather(grid, growth.rows, node.start, node.end, labels, weights)
+            node, first = growth.nodes[now[SMALL + which]], _first_gathered(growth.nodes, now)
+            gather(grid, growth.rows[first:], node.start - first, node.end - first, labels, weights)
 
 
 @compiled_part
@@ -48,6 +57,8 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
     own = hist[hist.size - (MAX_SHARED_BINS + 1) * size :]
     step = max(last - first, 1) if table.layout == SPARSE else COLUMNS_PER_PASS
     rest = np.empty(growth.signed.size, np.int64)
+    gathered = np.int64(_first_gathered(growth.nodes, now))
+    rows = growth.rows[gathered:]
     for which in range(2):
         best[which].gain = 0.0
         best[which].feature = -1
@@ -73,9 +84,9 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                 fill(
                     table,
                     grid,
-                    growth.rows,
-                    node.start,
-                    node.end,
+                    rows,
+                    node.start - gathered,
+                    node.end - gathered,
                     whole,
                     grid.label if whole else labels,
                     grid.weight if whole else weights,
