@@ -9,7 +9,7 @@ import pytest
 
 from manyboost import SAMMEClassifier
 from manyboost.trees import reference
-from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, Table, apply_bins, find_cuts, row_keys, share_columns, take_rows
+from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, Table, apply_bins, find_cuts, put_in_order, row_keys, share_columns, take_rows
 from manyboost.trees.criteria import GINI_CRITERION, exponential, newton
 from manyboost.trees.growing import Grower, GrowthLimits
 from manyboost.trees.nodes import MASK_WORDS
@@ -75,6 +75,10 @@ def test_what_is_shared() -> None:
     _, by_row = tables(X, np.ones(len(y)), ROW_MAJOR)
     assert by_row.columns["first"].tolist() == [*range(13), 24]  # only the twelve are worth it
     assert take_rows(by_row, some).bins.tolist() == by_row.bins[some].tolist()
+    order = np.random.default_rng(0).permutation(len(y))
+    for table in (shared, by_row):
+        taken = take_rows(table, order).bins.tolist()
+        assert put_in_order(table, order).bins.tolist() == taken
 
 
 def test_conflicting_and_other_features_stay_alone() -> None:

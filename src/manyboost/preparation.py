@@ -62,7 +62,8 @@ class BinnedTable:
             estimator.feature_names_in_ = self.names
 
     def rows(self, labels: NDArray[np.intp], settings: Settings) -> BinnedRows:
-        return BinnedRows.binned(self.table, self.numeric, labels, self.binning, settings)
+        table = self.table._replace(bins=self.table.bins.copy())  # theirs: they will be put in order
+        return BinnedRows.binned(table, self.numeric, labels, self.binning, settings)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import Response
 from manyboost.synthetic import Pool, made_up_rows, resampled_rows
 from manyboost.threads import Threads
-from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
+from manyboost.trees.binning import Binning, Table, apply_bins, put_in_order, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import Grower, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
@@ -55,7 +55,7 @@ class BinnedRows:
 
     def in_order(self, order: NDArray[np.intp], labels: NDArray[np.uint16]) -> BinnedRows:
         numeric = None if self.numeric is None else self.numeric[order]
-        return BinnedRows(share_columns(take_rows(self.table, order)), labels, self.binning, numeric)
+        return BinnedRows(share_columns(put_in_order(self.table, order)), labels, self.binning, numeric)
 
     def agreed(self, task: Task) -> Task:
         return task
