@@ -94,10 +94,10 @@ class Problem:
 
     Attributes
     ----------
-    statistics : what to grow by, or a function that makes it. Where a round has many problems, that is better: nothing is made before a
-        learner works on the problem, or kept after it, and where the members are there already nothing is made at all
+    statistics : what to grow by, or a function that makes it. That is better: nothing is made before a learner works on the problem, or
+        kept longer than it needs it, and where the members are there already nothing is made at all
     criterion : what makes a split good
-    leaf_statistics : what to sum at the leaves, where it differs from ``statistics``
+    leaf_statistics : what to sum at the leaves, where it differs from ``statistics``, or a function that makes it
     column : the first column of scores that the leaves add to
     tag : what the algorithm wants to know of the problem again in ``step`` and ``update``
     rewards : for learners that know labels only, where the criterion is none of labels: a way to the (n, K) rewards of saying each label,
@@ -112,7 +112,7 @@ class Problem:
 
     statistics: Statistics | Callable[[], Statistics]
     criterion: Criterion
-    leaf_statistics: Statistics | None = None
+    leaf_statistics: Statistics | Callable[[], Statistics] | None = None
     column: int = 0
     tag: Any = None
     rewards: Callable[[], Floats] | None = None
@@ -128,7 +128,9 @@ class Problem:
     @property
     def summed(self) -> Statistics:
         """The statistics to sum at the leaves."""
-        return self.made() if self.leaf_statistics is None else self.leaf_statistics
+        if self.leaf_statistics is None:
+            return self.made()
+        return self.leaf_statistics if isinstance(self.leaf_statistics, Statistics) else self.leaf_statistics()
 
 
 @dataclass(frozen=True)

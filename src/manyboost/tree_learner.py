@@ -22,6 +22,7 @@ from manyboost.trees.growing import Grower, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
+from manyboost.trees.statistics import Statistics
 from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, counted_rows, sums_of_leaves
 
 
@@ -143,7 +144,14 @@ class TreeLearner:
             beside = np.empty(0, np.int32) if self.pool.alone else draw_uniformly(self.keys, settings.subsample, seed)
             rows = np.concatenate([beside, self.rows.table.n_rows + self.pool.drawn(seed)]).astype(np.int32)
             statistics = self.pool.statistics(statistics)
-        tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
+        # grown on all rows on the fine grid, a tree has the exact sums itself
+        exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
+        n_dense, n_labels = statistics.n_dense, statistics.n_labels
+        numbers = grower.on_grid(statistics, problem.criterion, rows)
+        if settings.prune is None and (exact or problem.leaf_statistics is not None):
+            del posed, statistics  # nobody asks for them again, and the largest arrays of a fit need not be there twice
+        tree, leaf = grower.grow_on_grid(numbers, problem.criterion, seed, rows, leaves=settings.prune is None)
+        del numbers
         if settings.prune is not None:
             if not problem.criterion.of_labels:
                 raise ValueError(
@@ -161,15 +169,13 @@ class TreeLearner:
                 tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
             leaf = tree.leaves_of(self.table)
         leaf = leaf[: self.rows.table.n_rows]  # not of rows that were made up
-        # grown on all rows on the fine grid, a tree has the exact sums itself
-        exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
-        summed = problem.leaf_statistics or posed
         grown_by = tree.sums[tree.is_leaf]
-        sums = sums_of_leaves(problem, summed, leaf, tree.n_leaves, grown_by if exact else None)
+        summed = grown_by if exact else posed if problem.leaf_statistics is None else problem.summed
+        sums = sums_of_leaves(problem, summed, leaf, tree.n_leaves)
         # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
-        if statistics.n_labels or problem.criterion.of_labels:
-            votes = grown_by[:, statistics.n_dense if statistics.n_labels else 0 :]
+        if n_labels or problem.criterion.of_labels:
+            votes = grown_by[:, n_dense if n_labels else 0 :]
         else:
-            votes = sums[:, summed.n_dense :]
+            votes = sums[:, summed.n_dense if isinstance(summed, Statistics) else n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
         return Grown(tree, leaf, Leaves(sums, label))

@@ -109,9 +109,9 @@ def counted_rows(task: Task) -> int:
     return round(task.N) if (np.abs(copies - np.rint(copies)) < 1e-6).all() else n_rows
 
 
-def sums_of_leaves(problem: Problem, summed: Statistics, leaf: NDArray[np.int32], n_leaves: int, known: Floats | None = None) -> Floats:
+def sums_of_leaves(problem: Problem, summed: Statistics | Floats, leaf: NDArray[np.int32], n_leaves: int) -> Floats:
     """What ``step`` sees: the sums of the leaf statistics, which may be known, and of a second pass where the problem wants one."""
-    sums = sum_leaves(summed, leaf, n_leaves) if known is None else known
+    sums = sum_leaves(summed, leaf, n_leaves) if isinstance(summed, Statistics) else summed
     if problem.then is None:
         return sums
     return np.hstack([sums, problem.then(sums, leaf)])

@@ -95,19 +95,23 @@ class AdaBoostMHClassifier(BoostingClassifier):
         return Weights.of(D)
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        for_and_against = Statistics.of_both(D.values, task.codes, own_entries(D.values, task.codes), task.K)
+        def for_and_against() -> Statistics:
+            return Statistics.of_both(D.values, task.codes, own_entries(D.values, task.codes), task.K)
 
         def rewards() -> Floats:
             return hamming_rewards(D.values, task.y)
 
         if self.leaves in ("label", "probability"):
             soft = self.leaves == "probability"
-            return [Problem(Statistics.of_rows(rewards()), GINI_CRITERION, for_and_against, shares=soft)]
+            return [Problem(lambda: Statistics.of_rows(rewards()), GINI_CRITERION, for_and_against, shares=soft)]
         if self.grow_by == "classes":
             return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
         v = rng.standard_normal(task.K)
-        along = Statistics.of_rows(along_direction(D.values, v, task.codes))
         unit = float(D.values.sum()) / task.N
+
+        def along() -> Statistics:
+            return Statistics.of_rows(along_direction(D.values, v, task.codes))
+
         return [Problem(along, newton(1, self.l2 * unit), for_and_against, rewards=rewards)]
 
     def responses(self, leaves: Leaves, W_plus: Floats, W_minus: Floats) -> Floats:

@@ -282,10 +282,20 @@ class Grower:
 
         With ``leaves=False`` the second is not worth looking at: a tree that will be pruned has other leaves.
         """
+        return self.grow_on_grid(self.on_grid(statistics, criterion, rows), criterion, seed, rows, leaves=leaves)
+
+    def on_grid(self, statistics: Statistics, criterion: Criterion, rows: NDArray[np.int32] | None = None) -> tuple[Grid, int]:
+        """The statistics as whole numbers: the first step of :meth:`grow`, after which they need not be there any more."""
+        return to_grid(statistics, self.limits.random, rows, pairs=criterion.code == PAIR_OF_CLASSES)
+
+    def grow_on_grid(
+        self, numbers: tuple[Grid, int], criterion: Criterion, seed: int, rows: NDArray[np.int32] | None = None, *, leaves: bool = True
+    ) -> tuple[Tree, NDArray[np.int32]]:
+        """The second step."""
         whole, pairs = rows is None, criterion.code == PAIR_OF_CLASSES
         plain = self._is_plain and not pairs
         table = self.table if plain else self._any_table
-        grid, exponent = to_grid(statistics, self.limits.random, rows, pairs=pairs)
+        grid, exponent = numbers
         if not plain and grid.shares is None:
             grid = grid._replace(shares=Shares(grid.dense[:0], grid.label[:0], grid.weight[:0]))
         rule = Rule.on_grid(criterion, exponent)
