@@ -183,7 +183,7 @@ class Grower:
         if key != self._room_key:  # most trees of a fit are of one shape
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
-            growth = self._growth(limits, size, n_outputs, n_rows, keep)
+            growth = self._growth(limits, size, n_outputs, keep)
             workspaces = [self._workspace(part, size, plain) for part in range(self.team.n)]
             n_gathered = n_rows if len(grid.label) and grid.n_dense == 0 and limits.min_leaf == 1 and not self.limits.random else 0
             halves = whole and len(growth.free) == self._n_slots(limits)  # the root's rows stand, and then the smaller child's are enough
@@ -195,7 +195,7 @@ class Grower:
             self._room_key, self._held_room = key, Room(limits, growth, workspaces, of_histograms)
         return self._held_room
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool) -> Growth:
+    def _growth(self, limits: Limits, size: int, n_outputs: int, keep: bool) -> Growth:
         n = 2 * limits.max_leaves - 1
         n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
         if keep and n_bins and limits.max_depth > 1:
@@ -208,8 +208,8 @@ class Grower:
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
             now=self._array("now", WHOLE + 1, np.int64),
-            rows=self._array("rows", n_rows, np.int32),
-            buffer=np.empty(0, np.int32),  # another for each tree
+            rows=np.empty(0, np.int32),  # others for each tree: they are as long as the table
+            buffer=np.empty(0, np.int32),
         )
 
     @staticmethod
@@ -309,7 +309,8 @@ class Grower:
             grid = grid._replace(size=grid.size + 1, counted=True)
         # rows are moved about by way of memory that is to tell their leaves when they stand
         buffer = np.empty(max(table.n_rows, n_rows), np.int32)
-        leaf, growth, parts = buffer[: table.n_rows], room.growth._replace(buffer=buffer), room.workspaces
+        growth, parts = room.growth._replace(rows=np.empty(n_rows, np.int32), buffer=buffer), room.workspaces
+        leaf = buffer[: table.n_rows]
         labels, weights, pool = room.of_histograms
         if len(weights) < len(labels):
             weights = buffer[: 2 * len(labels)].view(np.int64)  # no row is moved while weights are looked at
