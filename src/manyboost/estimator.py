@@ -175,9 +175,10 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
             self._columns: Columns = columns
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        number, weight = labels.y, labels.weight
-        used = np.flatnonzero(number >= 0)
-        if len(used) < len(number):
+        number, weight, used = labels.y, labels.weight, None
+        del labels  # what is let go as soon as it can be leaves its place to weights and scores
+        if (number < 0).any():
+            used = np.flatnonzero(number >= 0)
             numeric, number, weight = numeric[used], number[used], weight[used]
             keys = None if keys is None else keys[used]
         if not going_on:
@@ -185,10 +186,12 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             self._binning: Binning | None = learnt.binning
             self._space: Space | None = learnt.space
         rows, codes, weight, order = self._preparation.rows(numeric, number, weight, used, self._settings(self._seed), threads)
+        keys = None if keys is None else keys[order]
+        del number, used, order
         task = Task.of(codes, len(self.classes_), weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
             self.class_prior_ = np.bincount(task.codes, task.weight, task.K)
-        return task, rows, None if keys is None else keys[order]
+        return task, rows, keys
 
     def share_bins(self, X: Any, sample_weight: Any = None) -> BinnedTable | None:
         """The table read and binned once, for clones that are fitted to some of its rows each, as ``fit(table[rows], ...)``.
@@ -273,7 +276,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             raise type(error)(f"X_val: {error}") from None
         labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
         weight = read_weights(numeric, weight_val, "sample_weight_val")
-        ready = self._preparation.rows(numeric, labels, weight, np.arange(len(labels)), settings, threads)
+        ready = self._preparation.rows(numeric, labels, weight, None, settings, threads)
         return Validation(*ready[:3]), task, rows
 
     def _earlier(self) -> Boosted:

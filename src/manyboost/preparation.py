@@ -102,14 +102,15 @@ class Preparation:
         return None if self.space is None else self.estimator.decoder(K)
 
     def rows(
-        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
+        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp] | None, settings: Settings, threads: Threads
     ) -> tuple[Rows, NDArray[np.uint16], Floats, NDArray[np.intp]]:
         """Rows, labels, weights and where they stood, in an order that depends on what is in the rows alone.
 
-        So does, from there on, everything that is drawn or added up.
+        So does, from there on, everything that is drawn or added up. ``number`` of each row; None where they are counted through.
         """
         rows: Rows
         if self.space is not None:
+            number = np.arange(len(labels)) if number is None else number
             rows = SimilarityRows.of(numeric, labels, number, self.estimator, self.space)
         elif isinstance(numeric, BinnedTable):
             rows = numeric.rows(labels, settings)
