@@ -199,7 +199,7 @@ class Gain:
 
     problem: Problem
     vectors: Floats
-    leaf: NDArray[np.int32] = field(repr=False)
+    leaf: NDArray[np.integer] = field(repr=False)
     numbers: Floats | None = field(default=None, repr=False)
 
     def add_to(self, columns: Floats, factor: float = 1.0) -> None:

@@ -205,7 +205,7 @@ class Response(NamedTuple):
     """
 
     vectors: Floats
-    leaf: NDArray[np.int32]
+    leaf: NDArray[np.integer]
     numbers: Floats | None = None
 
     def at_rows(self) -> Floats:
@@ -318,27 +318,29 @@ class Decisions:
         return float(sum(self._wrong.tolist()))
 
 
-def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
+def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.integer], column: int) -> None:
     """Add ``vectors[leaf]`` to ``columns`` (n, C) from ``column`` on."""
     _check_columns(vectors, column, columns.shape[1])
     over_rows(len(columns), vectors.shape[1], partial(_add_leaf_vectors, columns.T, vectors, leaf, column))
 
 
-def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.uint16], leaf: NDArray[np.int32], out: Floats | None = None) -> Floats:
+def scaled_at_classes(
+    values: Floats, factors: Floats, y: NDArray[np.uint16], leaf: NDArray[np.integer], out: Floats | None = None
+) -> Floats:
     """``values * factors[leaf, y]``: (n,)."""
     out = np.empty_like(values) if out is None else out
     over_rows(len(y), 1, partial(_scaled_at_classes, values, factors, y, leaf, out))
     return out
 
 
-def scale_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16], leaf: NDArray[np.int32]) -> None:
+def scale_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16], leaf: NDArray[np.integer]) -> None:
     """Multiply ``values`` (n, K), where they are, by ``others[leaf]``, but by ``own[leaf]`` at each row's class."""
     if others.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
         raise ValueError(f"leaves of {others.shape[1]} numbers do not fit {values.shape[1]} classes.")
     over_rows(len(y), values.shape[1], partial(_scale_by_leaf, values, others, own, y, leaf))
 
 
-def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
+def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf: NDArray[np.integer]) -> Floats:
     """``values * exp(exponents[leaf, k] - exponents[leaf, y])`` at each class k: (n, K)."""
     if exponents.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
         raise ValueError(f"leaves of {exponents.shape[1]} numbers do not fit {values.shape[1]} classes.")

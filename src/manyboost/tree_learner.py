@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
@@ -24,6 +24,8 @@ from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
 from manyboost.trees.statistics import Statistics
 from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, counted_rows, sums_of_leaves
+
+MAX_IN_BYTE = 256
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class TreeLearner:
         self.alone = Grower(self.table, settings.limits, threads)
         self.growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(threads.n):
-            self.growers.put(Grower(self.table, settings.limits))
+            self.growers.put(self.alone if threads.n == 1 else Grower(self.table, settings.limits))
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
@@ -118,13 +120,13 @@ class TreeLearner:
         return self._grow(self.alone, problem, seed_of(self.settings.seed, *of))
 
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
-        if len(problems) == 1 or self.threads.n == 1:
-            return [self._grow(self.alone, problem, seed_of(self.settings.seed, round_, at)) for at, problem in enumerate(problems)]
+        if len(problems) == 1:
+            return [self._grow(self.alone, problems[0], seed_of(self.settings.seed, round_, 0))]
 
         def grow(item: tuple[int, Problem]) -> Grown:
             grower = self.growers.get()
             try:
-                return self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0]))
+                return _in_bytes(self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0])))
             finally:
                 self.growers.put(grower)
 
@@ -179,3 +181,8 @@ class TreeLearner:
             votes = sums[:, summed.n_dense if isinstance(summed, Statistics) else n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
         return Grown(tree, leaf, Leaves(sums, label))
+
+
+def _in_bytes(found: Grown) -> Grown:
+    """The same with leaves in a byte for each row, if there are so few: those of all trees of a round wait for the update together."""
+    return replace(found, leaf=found.leaf.astype(np.uint8)) if found.member.n_leaves <= MAX_IN_BYTE else found

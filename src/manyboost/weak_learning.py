@@ -64,7 +64,7 @@ class Grown:
     """What a weak learner made for a problem: a member, the leaf of each training row, and what is known of the leaves."""
 
     member: Any
-    leaf: NDArray[np.int32]
+    leaf: NDArray[np.integer]
     leaves: Leaves
 
 
