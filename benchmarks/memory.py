@@ -1,6 +1,6 @@
 """Peak memory of a fit against what it should need.
 
-    python benchmarks/memory.py [--rows 10000,100000,1000000] [--classes 3,26]
+    python benchmarks/memory.py [--rows 10000,100000,1000000] [--classes 3,26] [--only SAMME,Rebel]
 
 Each fit runs in a child process that is told its arrays are there before the clock of memory starts. The budget is
 1.2 (n p + 8 n (S + K) + 16 p B S d + model): bins, statistics and scores, histograms alive at depth d, and the trees.
@@ -58,10 +58,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default="10000,100000,1000000")
     parser.add_argument("--classes", default="3,26")
+    parser.add_argument("--only", default="SAMME,AdaBoostMH,PIBoost,Rebel", help="algorithms; figures of others stay as they are")
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
-    out = {}
-    for name in ("SAMMEClassifier", "AdaBoostMHClassifier", "PIBoostClassifier", "RebelClassifier"):
+    out = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name in (f"{short}Classifier" for short in arguments.only.split(",")):
         for n in map(int, arguments.rows.split(",")):
             for K in map(int, arguments.classes.split(",")):
                 mine, theirs = context.Pipe()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,8 @@ def drive(
         for gain in gains:
             column = gain.problem.column
             columns[:, column : column + gain.vectors.shape[1]] += gain.vectors[leaf]
-        yield Round(answers, columns.copy(), columns.copy() if decoder is None else columns @ decoder, state)
+        kept = deepcopy(state)  # the next update may write over it
+        yield Round(answers, columns.copy(), columns.copy() if decoder is None else columns @ decoder, kept)
 
 
 def shares(state: Any) -> Floats:

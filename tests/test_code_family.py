@@ -123,7 +123,7 @@ def test_normaliser_of_ecc(K: int, given: Any) -> None:
     mu = np.where(np.arange(K) % 2 == 0, 1.0, -1.0)
     given(mu)
     task, D = random_pairs(K)
-    task = Task(task.y, K, task.weight, 1e12)  # no smoothing to speak of
+    task = Task(task.codes, K, task.weight, 1e12)  # no smoothing to speak of
     for seed in range(5):
         leaf = np.where(np.random.default_rng(seed).random(40) < 0.3, 1 - (mu[task.y] > 0), mu[task.y] > 0).astype(np.int32)
         h, apart = SIDES[leaf], mu[task.y][:, None] != mu

@@ -29,19 +29,21 @@ def changed(rng, weight):
     return weight if weight.any() else np.ones(len(weight))
 
 
-def room_for(n):
-    return KeptWeights(np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.uint16), np.empty(n, np.int64))
+def put(kept, label, weight, K):
+    half = len(label) // 2 + 1
+    room = np.empty(half, np.int32), np.empty(half, np.uint16), np.empty(half, np.int64)
+    return kept.put(Statistics.of_labels(label, weight, K, lasting=True), *room)
 
 
 def test_the_grid_follows_from_the_weights_alone():
     rng = np.random.default_rng(0)
     n_followed = 0
     for n in (1, 7, 1024, 2500):
-        label, weight, kept = rng.integers(0, 3, n).astype(np.uint16), rng.random(n), room_for(n)
+        label, weight, kept = rng.integers(0, 3, n).astype(np.uint16), rng.random(n), KeptWeights()
         for _ in range(150):
             before = None if kept._labels is None else kept._values.copy()
             weight = changed(rng, weight)
-            grid, exponent, changes = kept.put(Statistics.of_labels(label, weight, 3, lasting=True))
+            grid, exponent, changes = put(kept, label, weight, 3)
             assert exponent == fine_exponent(weight) // GRID_STEP * GRID_STEP
             np.testing.assert_array_equal(grid.weight, np.rint(np.ldexp(weight, exponent)).astype(np.int64))
             if changes.n >= 0:
@@ -54,11 +56,11 @@ def test_the_grid_follows_from_the_weights_alone():
 
 
 def test_other_labels_are_counted_anew():
-    label, weight, kept = np.zeros(9, np.uint16), np.ones(9), room_for(9)
-    counts = [kept.put(Statistics.of_labels(which, weight, 2, lasting=True))[2].n for which in (label, label, label.copy())]
+    label, weight, kept = np.zeros(9, np.uint16), np.ones(9), KeptWeights()
+    counts = [put(kept, which, weight, 2)[2].n for which in (label, label, label.copy())]
     assert counts == [-1, 0, -1]
     kept.forget()
-    assert kept.put(Statistics.of_labels(label, weight, 2, lasting=True))[2].n == -1
+    assert put(kept, label, weight, 2)[2].n == -1
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -66,10 +68,10 @@ def test_other_labels_are_counted_anew():
 @pytest.mark.parametrize("K", [2, 3, 7])
 def test_trees_are_those_of_a_new_grower(K, in_order, n_threads, monkeypatch):
     monkeypatch.setattr(crew, "THREAD_WORK", 1 << 10)
-    put, counts = KeptWeights.put, []
+    usual, counts = KeptWeights.put, []
 
-    def told(self, statistics):
-        found = put(self, statistics)
+    def told(self, *asked):
+        found = usual(self, *asked)
         counts.append(found[2].n)
         return found
 

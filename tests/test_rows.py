@@ -44,12 +44,13 @@ def slow_error(columns, decoder, y, weight):
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n", [1, 700, WORTH_SHARING + 5])
 @pytest.mark.parametrize("coded", [False, True])
-def test_decisions(n, coded, n_threads):
+@pytest.mark.parametrize("equal", [False, True])
+def test_decisions(n, coded, equal, n_threads):
     rng = np.random.default_rng(n)
     K = 5
     decoder = separator_codes(separators("pairs", K)) if coded else None
     n_columns = K if decoder is None else len(decoder)
-    y, weight = rng.integers(0, K, n), rng.random(n)
+    y, weight = rng.integers(0, K, n), np.full(n, 0.3) if equal else rng.random(n)
     columns = np.zeros((n, n_columns))
     with Threads.of(n_threads) as threads, threads.sharing():
         decisions = Decisions(y, weight, n_columns, decoder)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from manyboost import SAMMEClassifier
-from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, Table, apply_bins, find_cuts, share_columns, take_rows
+from manyboost.trees import reference
+from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, Table, apply_bins, find_cuts, put_in_order, row_keys, share_columns, take_rows
 from manyboost.trees.criteria import GINI_CRITERION, exponential, newton
 from manyboost.trees.growing import Grower, GrowthLimits
 from manyboost.trees.nodes import MASK_WORDS
@@ -56,6 +57,14 @@ def test_same_tree(seed: int, limits: dict[str, Any], splitter: str) -> None:
         assert one.nodes["mask"].shape[1] == MASK_WORDS
 
 
+@pytest.mark.parametrize("layout", [FEATURE_MAJOR, ROW_MAJOR])
+def test_same_keys(layout: int) -> None:
+    for seed in range(8):
+        X, y = one_hot_rows(seed)
+        plain, shared = tables(X, np.ones(len(y)), layout)
+        assert row_keys(shared, y).tolist() == row_keys(plain, y).tolist() == reference.row_keys(shared, y.tolist())
+
+
 def test_what_is_shared() -> None:
     X, y = one_hot_rows(0)
     _, shared = tables(X, np.ones(len(y)))
@@ -66,6 +75,10 @@ def test_what_is_shared() -> None:
     _, by_row = tables(X, np.ones(len(y)), ROW_MAJOR)
     assert by_row.columns["first"].tolist() == [*range(13), 24]  # only the twelve are worth it
     assert take_rows(by_row, some).bins.tolist() == by_row.bins[some].tolist()
+    order = np.random.default_rng(0).permutation(len(y))
+    for table in (shared, by_row):
+        taken = take_rows(table, order).bins.tolist()
+        assert put_in_order(table, order).bins.tolist() == taken
 
 
 def test_conflicting_and_other_features_stay_alone() -> None:

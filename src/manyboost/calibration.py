@@ -126,14 +126,14 @@ class Pilots:
 
 
 def run_pilots(
-    algorithm: Algorithm, link: Callable[[Floats], Floats], task: Task, rows: Rows, work: Work, keys: NDArray[np.uint64],
+    algorithm: Algorithm, link: Callable[[Floats], Floats], task: Task, rows: Rows, work: Work, keys: NDArray[np.uint64] | None,
     plan: PilotPlan,
 ) -> Pilots | None:  # fmt: skip
     """Fits of half the length to four fifths of the rows; None when no row can be held out, or nothing is learnt.
 
-    ``keys`` tell the rows apart.
+    ``keys`` tell the rows apart; None are the rows' own.
     """
-    settings = work.settings
+    settings, keys = work.settings, rows.keys if keys is None else keys
     fold = fifths_of_rows(task, keys)
     if not (fold == 0).any():
         return None
@@ -148,7 +148,7 @@ def run_pilots(
         outside = outside[np.lexsort((task.weight[outside], keys[outside]))][:HELD_OUT_ROWS]
         inside = np.setdiff1d(np.arange(len(fold)), outside)
         out_rows, y, weight = rows.part(outside), task.y[outside], task.weight[outside]
-        columns = _GrowingColumns(out_rows, work.n_columns)
+        columns = _GrowingColumns(out_rows, len(outside), work.n_columns)
         losses: list[float] = []
         stages: list[Floats] = []
 
@@ -196,8 +196,8 @@ def run_pilots(
 class _GrowingColumns:
     """The columns of scores of rows, to which members are added as they are made."""
 
-    def __init__(self, rows: Rows, n_columns: int) -> None:
-        self.rows, self.values, self.n_added = rows, np.zeros((len(rows.keys), n_columns)), 0
+    def __init__(self, rows: Rows, n_rows: int, n_columns: int) -> None:
+        self.rows, self.values, self.n_added = rows, np.zeros((n_rows, n_columns)), 0
 
     def after(self, n_rounds: int, boosted: Boosted) -> Floats:
         """What they are after so many rounds, which may only become more; after a run that ended earlier, what they were at its end."""
@@ -208,9 +208,9 @@ class _GrowingColumns:
         return self.values.copy()
 
 
-def columns_of(ensemble: Any, rows: Rows) -> Floats:
+def columns_of(ensemble: Any, rows: Rows, n_rows: int) -> Floats:
     """The columns of scores of rows."""
-    columns = np.zeros((len(rows.keys), ensemble.n_columns))
+    columns = np.zeros((n_rows, ensemble.n_columns))
     for _, column, response in rows.replay(ensemble):
         _add(columns, column, response)
     return columns

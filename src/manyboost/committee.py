@@ -170,7 +170,8 @@ class PlainRows:
     def part(self, rows: NDArray[np.intp]) -> PlainRows:
         return PlainRows(self.X[rows], self.keys[rows], self.estimator, self.categorical)
 
-    in_order = part
+    def in_order(self, order: NDArray[np.intp], labels: NDArray[np.uint16]) -> PlainRows:
+        return self.part(order)
 
     def agreed(self, task: Task) -> Task:
         return task

@@ -160,8 +160,8 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
     def _prepared(
         self, X: Any, y: Any, sample_weight: Any, keys: NDArray[np.uint64] | None, going_on: bool, threads: Threads
-    ) -> tuple[Task, Rows, NDArray[np.uint64]]:
-        """The rows as they are learnt from, and their keys. What is made on the way, such as a frame's numbers, is not kept."""
+    ) -> tuple[Task, Rows, NDArray[np.uint64] | None]:
+        """The rows as they are learnt from, and the given keys. What is made on the way, such as a frame's numbers, is not kept."""
         if isinstance(X, BinnedTable):
             X.seen_by(self)
             numeric, columns = X, X.columns
@@ -175,20 +175,23 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
             self._columns: Columns = columns
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        number, weight = labels.y, labels.weight
-        used = np.flatnonzero(number >= 0)
-        if len(used) < len(number):
+        number, weight, used = labels.y, labels.weight, None
+        del labels  # what is let go as soon as it can be leaves its place to weights and scores
+        if (number < 0).any():
+            used = np.flatnonzero(number >= 0)
             numeric, number, weight = numeric[used], number[used], weight[used]
             keys = None if keys is None else keys[used]
         if not going_on:
             learnt = Preparation.learnt(self.estimator, numeric, number, weight, self._columns.n_categories, self.max_bins, threads)
             self._binning: Binning | None = learnt.binning
             self._space: Space | None = learnt.space
-        rows, number, weight, order = self._preparation.rows(numeric, number, weight, used, self._settings(self._seed), threads)
-        task = Task.of(number, len(self.classes_), weight, self.cost_matrix_ if self.trains_with_costs else None)
+        rows, codes, weight, order = self._preparation.rows(numeric, number, weight, used, self._settings(self._seed), threads)
+        keys = None if keys is None else keys[order]
+        del number, used, order
+        task = Task.of(codes, len(self.classes_), weight, self.cost_matrix_ if self.trains_with_costs else None)
         if not going_on:
-            self.class_prior_ = np.bincount(task.y, task.weight, task.K)
-        return task, rows, rows.keys if keys is None else keys[order]
+            self.class_prior_ = np.bincount(task.codes, task.weight, task.K)
+        return task, rows, keys
 
     def share_bins(self, X: Any, sample_weight: Any = None) -> BinnedTable | None:
         """The table read and binned once, for clones that are fitted to some of its rows each, as ``fit(table[rows], ...)``.
@@ -218,8 +221,8 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             raise ValueError("warm_start: y has other classes than in the earlier fit; use warm_start=False to start anew.")
 
     def _boost(
-        self, task: Task, rows: Rows, keys: NDArray[np.uint64], validation_set: tuple[Any, Any, Any], threads: Threads, going_on: bool,
-        rounds: Rounds, plan: PilotPlan,
+        self, task: Task, rows: Rows, keys: NDArray[np.uint64] | None, validation_set: tuple[Any, Any, Any], threads: Threads,
+        going_on: bool, rounds: Rounds, plan: PilotPlan,
     ) -> Pilots | None:  # fmt: skip
         """Boost, and find the temperature."""
         settings, K = self._settings(self._seed), task.K
@@ -227,7 +230,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         decoder = self.decoder(K) if of_learner is None else of_learner
         work = Work(decoder, K if decoder is None else len(decoder), settings, threads)
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
-        keys = keys if validation is None else rows.keys  # rows are left that no pilot needs
+        keys = keys if validation is None else None  # rows are left that no pilot needs
         earlier = self._earlier() if going_on and not self.revises else None
         pilots = run_pilots(self, self._linked, task, rows, work, keys, plan) if plan.first else None
         if pilots is not None and pilots.best_length is not None:
@@ -273,7 +276,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
             raise type(error)(f"X_val: {error}") from None
         labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
         weight = read_weights(numeric, weight_val, "sample_weight_val")
-        ready = self._preparation.rows(numeric, labels, weight, np.arange(len(labels)), settings, threads)
+        ready = self._preparation.rows(numeric, labels, weight, None, settings, threads)
         return Validation(*ready[:3]), task, rows
 
     def _earlier(self) -> Boosted:
@@ -304,7 +307,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         self.n_clipped_steps_ = int(self.history_["n_clipped"][:n_rounds].sum())
 
     def _calibrate(
-        self, task: Task, rows: Rows, work: Work, validation: Validation | None, keys: NDArray[np.uint64], plan: PilotPlan,
+        self, task: Task, rows: Rows, work: Work, validation: Validation | None, keys: NDArray[np.uint64] | None, plan: PilotPlan,
         pilots: Pilots | None,
     ) -> Pilots | None:  # fmt: skip
         """Set the temperature: from the validation rows where there are some, else from pilot fits, which are returned."""
@@ -312,7 +315,7 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if not self.n_estimators_:
             return None
         if validation is not None and (validation.weight > 0).any():
-            columns = columns_of(self.forest_, validation.rows)
+            columns = columns_of(self.forest_, validation.rows, len(validation.y))
             self.temperature_ = best_temperature(lambda factor: self._linked(columns * factor), validation.y, validation.weight)
             return None
         if self.stop_reason_ == ASKED_TO_STOP:  # no use in pilots that are longer than the model

@@ -62,7 +62,8 @@ class BinnedTable:
             estimator.feature_names_in_ = self.names
 
     def rows(self, labels: NDArray[np.intp], settings: Settings) -> BinnedRows:
-        return BinnedRows.binned(self.table, self.numeric, labels, self.binning, settings)
+        table = self.table._replace(bins=self.table.bins.copy())  # theirs: they will be put in order
+        return BinnedRows.binned(table, self.numeric, labels, self.binning, settings)
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,15 @@ class Preparation:
         return None if self.space is None else self.estimator.decoder(K)
 
     def rows(
-        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp], settings: Settings, threads: Threads
-    ) -> tuple[Rows, NDArray[np.intp], Floats, NDArray[np.intp]]:
+        self, numeric: Any, labels: NDArray[np.intp], weight: Floats, number: NDArray[np.intp] | None, settings: Settings, threads: Threads
+    ) -> tuple[Rows, NDArray[np.uint16], Floats, NDArray[np.intp]]:
         """Rows, labels, weights and where they stood, in an order that depends on what is in the rows alone.
 
-        So does, from there on, everything that is drawn or added up.
+        So does, from there on, everything that is drawn or added up. ``number`` of each row; None where they are counted through.
         """
         rows: Rows
         if self.space is not None:
+            number = np.arange(len(labels)) if number is None else number
             rows = SimilarityRows.of(numeric, labels, number, self.estimator, self.space)
         elif isinstance(numeric, BinnedTable):
             rows = numeric.rows(labels, settings)
@@ -116,5 +118,7 @@ class Preparation:
             rows = BinnedRows.of(numeric, labels, self.binning, settings, threads)
         else:
             rows = PlainRows.of(numeric, labels, self.estimator, self.n_categories > 0)
-        order = np.lexsort((weight, rows.keys, labels))
-        return rows.in_order(order), labels[order], weight[order], order
+        codes = labels.astype(np.uint16)
+        order = np.lexsort((weight, rows.keys, codes))
+        codes = codes[order]
+        return rows.in_order(order, codes), codes, weight[order], order

@@ -5,7 +5,7 @@ An algorithm answers four questions and nothing else is in its file:
     start(task)                        -> the state kept per row
     pose(task, state, rng)             -> problems: statistics per row to grow by, and to sum at the leaves, and a criterion
     step(task, problem, leaves)        -> what each leaf adds to the columns of scores, seeing sums of leaves only
-    update(task, state, gains)         -> the new state
+    update(task, state, gains)         -> the new state, which may be written over the old
 
 ``pose`` may also answer with groups of problems, of which the loop keeps the one after which the loss is least. Where a step has no closed
 form, ``step`` gives a direction, and a fifth question, ``slope(task, state, gain)``, how steep the loss of each row is along it: the loop
@@ -23,8 +23,10 @@ What a solver did not reach, ``shortfall(task, state)`` says in words that name 
 A round whose problems are all refused is posed again with other random numbers, where ``pose`` drew any; ``update`` may therefore depend on
 what a problem's leaves added, but not on what was drawn.
 
-The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. Because ``step`` sees only sums, the same
-file gives the same model on any number of threads.
+The loop, never the algorithm, calls the weak learner; the questions are pure and never see X. But for one thing: nobody asks for the old
+state again after ``update``, so that its arrays, the largest of a fit, may become those of the new one. Not so where ``pose`` answers with
+groups, as the updates of all begin at the same state. Because ``step`` sees only sums, the same file gives the same model on any number of
+threads.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.maths.number_steps import scaled_by_number
-from manyboost.rows import add_leaf_vectors, scaled_at_classes, scaled_by_leaf, scaled_pairs
+from manyboost.rows import add_leaf_vectors, scale_by_leaf, scaled_at_classes, scaled_pairs
 from manyboost.trees.criteria import Criterion
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.statistics import Statistics
@@ -52,7 +54,7 @@ class Task:
 
     Attributes
     ----------
-    y : (n,) classes 0..K-1
+    codes : (n,) classes 0..K-1, in two bytes: passes over rows wait for memory
     K : number of classes
     weight : (n,) weights that sum to one
     N : number of rows, a row of the smallest weight counting once: what smoothing, samples and stop rules that name N refer to.
@@ -61,7 +63,7 @@ class Task:
         where the algorithm trains with costs and the user gave some
     """
 
-    y: NDArray[np.intp]
+    codes: NDArray[np.uint16]
     K: int
     weight: Floats
     N: float
@@ -72,18 +74,18 @@ class Task:
         """A task with weights scaled to sum to one, and costs to be one at most."""
         total = float(weight.sum())
         n_rows = min(total / float(weight.min()), 10.0 * len(weight))
-        return cls(y.astype(np.intp, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
+        return cls(y.astype(np.uint16, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
 
     @cached_property
-    def codes(self) -> NDArray[np.uint16]:
-        """``y`` in two bytes, for passes over rows that wait for memory."""
-        return self.y.astype(np.uint16)
+    def y(self) -> NDArray[np.intp]:
+        """The classes as numbers to reckon with; once asked for, they are kept, eight bytes for each row."""
+        return self.codes.astype(np.intp)
 
     def part(self, rows: NDArray[np.intp]) -> Task:
         """The task of some of the rows; what counts once stays what it was."""
         weight = self.weight[rows]
         share = float(weight.sum())
-        return Task(self.y[rows], self.K, weight / share, self.N * share, self.cost)
+        return Task(self.codes[rows], self.K, weight / share, self.N * share, self.cost)
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,10 @@ class Problem:
 
     Attributes
     ----------
-    statistics : what to grow by, or a function that makes it. Where a round has many problems, that is better: nothing is made before a
-        learner works on the problem, or kept after it, and where the members are there already nothing is made at all
+    statistics : what to grow by, or a function that makes it. That is better: nothing is made before a learner works on the problem, or
+        kept longer than it needs it, and where the members are there already nothing is made at all
     criterion : what makes a split good
-    leaf_statistics : what to sum at the leaves, where it differs from ``statistics``
+    leaf_statistics : what to sum at the leaves, where it differs from ``statistics``, or a function that makes it
     column : the first column of scores that the leaves add to
     tag : what the algorithm wants to know of the problem again in ``step`` and ``update``
     rewards : for learners that know labels only, where the criterion is none of labels: a way to the (n, K) rewards of saying each label,
@@ -110,7 +112,7 @@ class Problem:
 
     statistics: Statistics | Callable[[], Statistics]
     criterion: Criterion
-    leaf_statistics: Statistics | None = None
+    leaf_statistics: Statistics | Callable[[], Statistics] | None = None
     column: int = 0
     tag: Any = None
     rewards: Callable[[], Floats] | None = None
@@ -126,7 +128,9 @@ class Problem:
     @property
     def summed(self) -> Statistics:
         """The statistics to sum at the leaves."""
-        return self.made() if self.leaf_statistics is None else self.leaf_statistics
+        if self.leaf_statistics is None:
+            return self.made()
+        return self.leaf_statistics if isinstance(self.leaf_statistics, Statistics) else self.leaf_statistics()
 
 
 @dataclass(frozen=True)
@@ -195,14 +199,14 @@ class Gain:
 
     problem: Problem
     vectors: Floats
-    leaf: NDArray[np.int32] = field(repr=False)
+    leaf: NDArray[np.integer] = field(repr=False)
     numbers: Floats | None = field(default=None, repr=False)
 
     def add_to(self, columns: Floats, factor: float = 1.0) -> None:
         """Add ``factor * vectors[leaf]`` to the problem's columns of (n, C), best those of one class side by side in memory."""
         add_leaf_vectors(columns, factor * self.vectors, self.leaf, self.problem.column)
 
-    def at_classes(self, table: Floats, y: NDArray[np.intp]) -> Floats:
+    def at_classes(self, table: Floats, y: NDArray[np.integer]) -> Floats:
         """``table[leaf, y]``: a table with an entry, a number or several, per leaf and class, read at each row's class."""
         return np.take(table.reshape(-1, *table.shape[2:]), self.leaf * np.intp(table.shape[1]) + y, axis=0)
 
@@ -223,12 +227,13 @@ class Gain:
             raise ValueError(f"leaves of {table.shape[1]} numbers do not fit {task.K} classes.")
         return scaled_at_classes(values, table, task.codes, self.leaf, out)
 
-    def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.intp]) -> Floats:
-        """``values`` (n, K) times ``others[leaf]``, but times ``own[leaf]`` at each row's class."""
-        return scaled_by_leaf(values, others, own, y, self.leaf)
+    def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16]) -> Floats:
+        """``values`` (n, K), multiplied where they are by ``others[leaf]``, but by ``own[leaf]`` at each row's class."""
+        scale_by_leaf(values, others, own, y, self.leaf)
+        return values
 
-    def scale_exponentially(self, values: Floats, y: NDArray[np.intp]) -> Floats:
-        """``values`` (n, K) times the exponential of what was added, but divided by it at each row's class."""
+    def scale_exponentially(self, values: Floats, y: NDArray[np.uint16]) -> Floats:
+        """``values`` (n, K), which may be written over, times the exponential of what was added, but divided by it at each row's class."""
         if self.numbers is not None:
             return scaled_by_number(values, self.vectors[0], self.numbers, y)
         return self.scale(values, np.exp(self.vectors), np.exp(-self.vectors), y)

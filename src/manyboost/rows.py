@@ -41,6 +41,20 @@ def _add_leaf_vectors(columns, vectors, leaf, column, start, end):
                 _add_amounts(columns[column + k], amounts, leaf, begin, min(begin + BLOCK, end))
 
 
+@compiled_part
+def _weight_of_wrong(said, y, weight, begin):
+    """The weight of the rows from ``begin`` on of which something wrong is said; one weight is that of every row."""
+    wrong = np.int64(0)
+    if weight.size == 1:
+        for r in range(y.size):
+            wrong += said[r] != y[r]
+        return wrong * weight[0]
+    weights = weight[begin : begin + y.size]
+    for r in range(y.size):
+        wrong += weights[r] if said[r] != y[r] else np.int64(0)
+    return wrong
+
+
 @compiled
 def _add_votes(columns, label, amount, leaf, lead, y, weight, said, start, end):
     """Each leaf adds a positive amount to the score of one label, so that no other label can overtake a row's first; the weight mistaken.
@@ -61,13 +75,12 @@ def _add_votes(columns, label, amount, leaf, lead, y, weight, said, start, end):
             own[r] = score
             voted[r] = of_leaf[of]
         before, highest = said[begin : begin + n], lead[begin : begin + n]
-        true, weights = y[begin : begin + n], weight[begin : begin + n]
+        true = y[begin : begin + n]
         for r in range(n):
             better = (own[r] > highest[r]) | ((own[r] == highest[r]) & (voted[r] <= before[r]))
             highest[r] = max(own[r], highest[r])
-            now = voted[r] if better else before[r]
-            before[r] = now
-            wrong += weights[r] if now != true[r] else np.int64(0)
+            before[r] = voted[r] if better else before[r]
+        wrong += _weight_of_wrong(before, true, weight, begin)
     return wrong
 
 
@@ -104,17 +117,18 @@ def _decide(columns, leads, y, weight, said, start, end):
                 label[r] = k if better else label[r]
         for r in range(n):
             said[begin + r] = label[r]
-            wrong += weight[begin + r] if label[r] != y[begin + r] else np.int64(0)
+        wrong += _weight_of_wrong(said[begin : begin + n], y[begin : begin + n], weight, begin)
     return wrong
 
 
 @compiled
-def _scaled_by_leaf(values, others, own, y, leaf, out, start, end):
+def _scale_by_leaf(values, others, own, y, leaf, start, end):
     for i in range(start, end):
         factors = others[leaf[i]]
+        at_own = values[i, y[i]] * own[leaf[i], y[i]]
         for k in range(values.shape[1]):
-            out[i, k] = values[i, k] * factors[k]
-        out[i, y[i]] = values[i, y[i]] * own[leaf[i], y[i]]
+            values[i, k] *= factors[k]
+        values[i, y[i]] = at_own
 
 
 @compiled
@@ -131,6 +145,13 @@ def _scaled_at_classes(values, factors, y, leaf, out, start, end):
     for r in range(start, end):
         i = np.uint64(r)
         out[i] = values[i] * factors[np.uint64(leaf[i]), np.uint64(y[i])]
+
+
+@compiled
+def _sides(side, y, label, start, end):
+    for r in range(start, end):
+        i = np.uint64(r)
+        label[i] = side[np.uint64(y[i])]
 
 
 @compiled
@@ -207,7 +228,7 @@ class Response(NamedTuple):
     """
 
     vectors: Floats
-    leaf: NDArray[np.int32]
+    leaf: NDArray[np.integer]
     numbers: Floats | None = None
 
     def at_rows(self) -> Floats:
@@ -271,6 +292,7 @@ class Decisions:
     def __init__(self, y: NDArray[np.integer], weight: Floats, n_columns: int, decoder: Floats | None):
         self._y = y.astype(np.uint16, copy=False)
         self._exponent = BITS_OF_WEIGHT - int(np.frexp(weight.sum())[1])
+        weight = weight[:1] if (weight == weight[0]).all() else weight
         self._weight = np.rint(np.ldexp(weight, self._exponent)).astype(np.int64)
         self._columns = np.zeros((n_columns, len(y)))
         self._leads = Leads.of(decoder)
@@ -324,29 +346,29 @@ class Decisions:
         return float(np.ldexp(float(self._wrong), -self._exponent))
 
 
-def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.int32], column: int) -> None:
+def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.integer], column: int) -> None:
     """Add ``vectors[leaf]`` to ``columns`` (n, C) from ``column`` on."""
     _check_columns(vectors, column, columns.shape[1])
     over_rows(len(columns), vectors.shape[1], partial(_add_leaf_vectors, columns.T, vectors, leaf, column))
 
 
-def scaled_at_classes(values: Floats, factors: Floats, y: NDArray[np.uint16], leaf: NDArray[np.int32], out: Floats | None = None) -> Floats:
+def scaled_at_classes(
+    values: Floats, factors: Floats, y: NDArray[np.uint16], leaf: NDArray[np.integer], out: Floats | None = None
+) -> Floats:
     """``values * factors[leaf, y]``: (n,)."""
     out = np.empty_like(values) if out is None else out
     over_rows(len(y), 1, partial(_scaled_at_classes, values, factors, y, leaf, out))
     return out
 
 
-def scaled_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
-    """``values * others[leaf]``, but ``values * own[leaf]`` at each row's class: (n, K)."""
+def scale_by_leaf(values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16], leaf: NDArray[np.integer]) -> None:
+    """Multiply ``values`` (n, K), where they are, by ``others[leaf]``, but by ``own[leaf]`` at each row's class."""
     if others.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
         raise ValueError(f"leaves of {others.shape[1]} numbers do not fit {values.shape[1]} classes.")
-    out = np.empty_like(values)
-    over_rows(len(y), values.shape[1], partial(_scaled_by_leaf, values, others, own, y, leaf, out))
-    return out
+    over_rows(len(y), values.shape[1], partial(_scale_by_leaf, values, others, own, y, leaf))
 
 
-def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf: NDArray[np.int32]) -> Floats:
+def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf: NDArray[np.integer]) -> Floats:
     """``values * exp(exponents[leaf, k] - exponents[leaf, y])`` at each class k: (n, K)."""
     if exponents.shape[1] != values.shape[1]:  # the kernel checks no bounds, and trees may come from a file
         raise ValueError(f"leaves of {exponents.shape[1]} numbers do not fit {values.shape[1]} classes.")
@@ -354,6 +376,13 @@ def scaled_pairs(values: Floats, exponents: Floats, y: NDArray[np.integer], leaf
     out = np.empty_like(values)
     over_rows(len(y), values.shape[1], partial(_scaled_pairs, values, np.exp(centred), np.exp(-centred), y, leaf, out))
     return out
+
+
+def sides(side: NDArray[np.uint16], y: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """``side[y]`` of each row; numpy would make indices of eight bytes for it."""
+    label = np.empty(len(y), np.uint16)
+    over_rows(len(y), 1, partial(_sides, side, y, label))
+    return label
 
 
 def sides_and_costs(values: Floats, side: NDArray[np.uint16], cost: Floats, y: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], Floats]:

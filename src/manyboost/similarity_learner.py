@@ -105,7 +105,8 @@ class SimilarityRows:
     def part(self, rows: Rows) -> SimilarityRows:
         return replace(self, Z=np.take(self.Z, rows, axis=1), keys=self.keys[rows], labels=self.labels[rows], row=self.row[rows])
 
-    in_order = part
+    def in_order(self, order: Rows, labels: NDArray[np.uint16]) -> SimilarityRows:
+        return self.part(order)
 
     @cached_property
     def points(self) -> tuple[Rows, Rows]:
@@ -120,13 +121,13 @@ class SimilarityRows:
         votes = np.zeros((len(first), task.K))
         np.add.at(votes, (point, task.y), task.weight)
         if self.estimator.coincident == "majority":
-            return replace(task, y=votes.argmax(axis=1)[point])
+            return replace(task, codes=votes.argmax(axis=1)[point].astype(np.uint16))
         if task.cost is not None:
             raise ValueError(
                 "coincident='mixed' trains one more class, of which cost_matrix says nothing; use coincident='majority' or costs='decide'."
             )
         several = (votes > 0).sum(axis=1) > 1
-        return replace(task, y=np.where(several[point], task.K, task.y), K=task.K + 1)
+        return replace(task, codes=np.where(several[point], task.K, task.y).astype(np.uint16), K=task.K + 1)
 
     def learner(self, task: Task, settings: Settings, threads: Threads) -> SimilarityLearner:
         return SimilarityLearner(self, task, settings, threads)
@@ -255,7 +256,7 @@ class SimilarityLearner:
         add_along(signed, q, 0, P, v)
         add_along(W, q * q, 0, n, h)
         v[np.abs(v) <= NO_EDGE * np.abs(v).max()] = 0.0  # the rows of a point may cancel but for rounding
-        own = np.bincount(self.task.y, own_entries(W, self.task.y), K)
+        own = np.bincount(self.task.y, own_entries(W, self.task.codes), K)
         return _Direction(W, totals, signed, 2 * own - totals, v, h if n == P else np.bincount(self.point, h, P).astype(np.float64))
 
     def _drawn(self, problem: Problem, seed: int) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 
@@ -15,21 +16,24 @@ from manyboost.protocol import Floats, Leaves, Problem, Task
 from manyboost.rows import Response
 from manyboost.synthetic import Pool, made_up_rows, resampled_rows
 from manyboost.threads import Threads
-from manyboost.trees.binning import Binning, Table, apply_bins, row_keys, share_columns, take_rows
+from manyboost.trees.binning import Binning, Table, apply_bins, put_in_order, row_keys, share_columns, take_rows
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import Grower, Tree
 from manyboost.trees.pruning import merge_equal_leaves, prune_by_cost_complexity
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_evenly, draw_uniformly
+from manyboost.trees.statistics import Statistics
 from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Settings, counted_rows, sums_of_leaves
+
+MAX_IN_BYTE = 256
 
 
 @dataclass(frozen=True)
 class BinnedRows:
-    """Rows as a table of bins, with a key of what is in each; members are trees, and together a :class:`Forest`."""
+    """Rows as a table of bins, and their labels; members are trees, and together a :class:`Forest`."""
 
     table: Table
-    keys: NDArray[np.uint64]
+    labels: NDArray[np.uint16]
     binning: Binning
     numeric: Any = None  # as they came, where rows are to be made up from them
 
@@ -40,14 +44,21 @@ class BinnedRows:
     @classmethod
     def binned(cls, table: Table, numeric: Any, labels: NDArray[np.intp], binning: Binning, settings: Settings) -> BinnedRows:
         makes_rows = settings.sampling == "smote" or is_sampler(settings.sampling)
-        return cls(table, row_keys(table, labels), binning, numeric if makes_rows else None)
+        return cls(table, labels.astype(np.uint16), binning, numeric if makes_rows else None)
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """A key of what is in each row, made when it is asked for: most fits need none once the rows are in order."""
+        return row_keys(self.table, self.labels)
 
     def part(self, rows: NDArray[np.intp]) -> BinnedRows:
-        return BinnedRows(take_rows(self.table, rows), self.keys[rows], self.binning, None if self.numeric is None else self.numeric[rows])
+        return BinnedRows(
+            take_rows(self.table, rows), self.labels[rows], self.binning, None if self.numeric is None else self.numeric[rows]
+        )
 
-    def in_order(self, order: NDArray[np.intp]) -> BinnedRows:
-        rows = self.part(order)
-        return replace(rows, table=share_columns(rows.table))
+    def in_order(self, order: NDArray[np.intp], labels: NDArray[np.uint16]) -> BinnedRows:
+        numeric = None if self.numeric is None else self.numeric[order]
+        return BinnedRows(share_columns(put_in_order(self.table, order)), labels, self.binning, numeric)
 
     def agreed(self, task: Task) -> Task:
         return task
@@ -72,20 +83,25 @@ class TreeLearner:
     """Grows the trees of a round, several at a time where there are several."""
 
     def __init__(self, rows: BinnedRows, task: Task, settings: Settings, threads: Threads):
-        self.table, self.keys, self.task, self.settings, self.threads = rows.table, rows.keys, task, settings, threads
+        self.rows, self.table, self.task, self.settings, self.threads = rows, rows.table, task, settings, threads
         self.pool: Pool | None = None
         if rows.numeric is not None:
             if is_sampler(settings.sampling):
                 self.pool = resampled_rows(settings.sampling, rows.numeric, task, settings.seed)
             else:
-                self.pool = made_up_rows(rows.numeric, rows.keys, task, rows.binning.n_categories > 0, settings.seed)
+                self.pool = made_up_rows(rows.numeric, self.keys, task, rows.binning.n_categories > 0, settings.seed)
             everything = self.pool.with_rows(rows.numeric)
             self.table = share_columns(apply_bins(everything, rows.binning, settings.limits.layout, threads.map))
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
         self.alone = Grower(self.table, settings.limits, threads)
         self.growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(threads.n):
-            self.growers.put(Grower(self.table, settings.limits))
+            self.growers.put(self.alone if threads.n == 1 else Grower(self.table, settings.limits))
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Where rows are drawn by them."""
+        return self.rows.keys
 
     def n_draws(self, found: Grown) -> int:
         """How often a tree of no use is grown: where chance has no part in it, it would be the same tree.
@@ -104,13 +120,13 @@ class TreeLearner:
         return self._grow(self.alone, problem, seed_of(self.settings.seed, *of))
 
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
-        if len(problems) == 1 or self.threads.n == 1:
-            return [self._grow(self.alone, problem, seed_of(self.settings.seed, round_, at)) for at, problem in enumerate(problems)]
+        if len(problems) == 1:
+            return [self._grow(self.alone, problems[0], seed_of(self.settings.seed, round_, 0))]
 
         def grow(item: tuple[int, Problem]) -> Grown:
             grower = self.growers.get()
             try:
-                return self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0]))
+                return _in_bytes(self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0])))
             finally:
                 self.growers.put(grower)
 
@@ -128,9 +144,16 @@ class TreeLearner:
             rows = draw_evenly(self.keys, self.task.y, settings.subsample, seed)
         elif self.pool is not None:
             beside = np.empty(0, np.int32) if self.pool.alone else draw_uniformly(self.keys, settings.subsample, seed)
-            rows = np.concatenate([beside, len(self.keys) + self.pool.drawn(seed)]).astype(np.int32)
+            rows = np.concatenate([beside, self.rows.table.n_rows + self.pool.drawn(seed)]).astype(np.int32)
             statistics = self.pool.statistics(statistics)
-        tree, leaf = grower.grow(statistics, problem.criterion, seed, rows, leaves=settings.prune is None)
+        # grown on all rows on the fine grid, a tree has the exact sums itself
+        exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
+        n_dense, n_labels = statistics.n_dense, statistics.n_labels
+        numbers = grower.on_grid(statistics, problem.criterion, rows)
+        if settings.prune is None and (exact or problem.leaf_statistics is not None):
+            del posed, statistics  # nobody asks for them again, and the largest arrays of a fit need not be there twice
+        tree, leaf = grower.grow_on_grid(numbers, problem.criterion, seed, rows, leaves=settings.prune is None)
+        del numbers
         if settings.prune is not None:
             if not problem.criterion.of_labels:
                 raise ValueError(
@@ -148,16 +171,19 @@ class TreeLearner:
                 tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
             leaf = tree.leaves_of(self.table)
         if self.pool is not None:
-            leaf = leaf[: len(self.keys)]  # not of rows that were made up
-        # grown on all rows on the fine grid, a tree has the exact sums itself
-        exact = problem.leaf_statistics is None and rows is None and not settings.limits.random and settings.prune is None
-        summed = problem.leaf_statistics or posed
+            leaf = leaf[: self.rows.table.n_rows]  # not of rows that were made up
         grown_by = tree.sums[tree.is_leaf]
-        sums = sums_of_leaves(problem, summed, leaf, tree.n_leaves, grown_by if exact else None)
+        summed = grown_by if exact else posed if problem.leaf_statistics is None else problem.summed
+        sums = sums_of_leaves(problem, summed, leaf, tree.n_leaves)
         # a leaf says the label of most weight, among the rows the tree was grown on where they are labelled
-        if statistics.n_labels or problem.criterion.of_labels:
-            votes = grown_by[:, statistics.n_dense if statistics.n_labels else 0 :]
+        if n_labels or problem.criterion.of_labels:
+            votes = grown_by[:, n_dense if n_labels else 0 :]
         else:
-            votes = sums[:, summed.n_dense :]
+            votes = sums[:, summed.n_dense if isinstance(summed, Statistics) else n_dense :]
         label = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(sums), np.intp)
         return Grown(tree, leaf, Leaves(sums, label))
+
+
+def _in_bytes(found: Grown) -> Grown:
+    """The same with leaves in a byte for each row, if there are so few: those of all trees of a round wait for the update together."""
+    return replace(found, leaf=found.leaf.astype(np.uint8)) if found.member.n_leaves <= MAX_IN_BYTE else found

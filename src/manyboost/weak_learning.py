@@ -64,7 +64,7 @@ class Grown:
     """What a weak learner made for a problem: a member, the leaf of each training row, and what is known of the leaves."""
 
     member: Any
-    leaf: NDArray[np.int32]
+    leaf: NDArray[np.integer]
     leaves: Leaves
 
 
@@ -82,7 +82,7 @@ class Rows(Protocol):
     @property
     def keys(self) -> NDArray[np.uint64]: ...  # equal rows of one class have equal keys
     def part(self, rows: NDArray[np.intp]) -> Any: ...
-    def in_order(self, order: NDArray[np.intp]) -> Any: ...  # all rows, from now on in this order
+    def in_order(self, order: NDArray[np.intp], labels: NDArray[np.uint16]) -> Any: ...  # all rows, from now on in this order; their labels
     def agreed(self, task: Task) -> Task: ...  # the task as it is taught, where rows that cannot be told apart are to agree
     def learner(self, task: Task, settings: Settings, threads: Threads) -> Learner: ...
     def no_members(self, n_columns: int) -> Any: ...
@@ -96,22 +96,22 @@ class Validation:
     """Rows kept aside."""
 
     rows: Rows
-    y: NDArray[np.intp]
+    y: NDArray[np.integer]
     weight: Floats
 
 
 def counted_rows(task: Task) -> int:
     """The number of rows, a weight of two being two rows. Weights that are no whole numbers, or large ones, are no numbers of rows."""
-    n_rows = len(task.y)
+    n_rows = len(task.codes)
     if task.N / n_rows >= MAX_COPIES:
         return n_rows
     copies = task.weight * task.N
     return round(task.N) if (np.abs(copies - np.rint(copies)) < 1e-6).all() else n_rows
 
 
-def sums_of_leaves(problem: Problem, summed: Statistics, leaf: NDArray[np.int32], n_leaves: int, known: Floats | None = None) -> Floats:
+def sums_of_leaves(problem: Problem, summed: Statistics | Floats, leaf: NDArray[np.int32], n_leaves: int) -> Floats:
     """What ``step`` sees: the sums of the leaf statistics, which may be known, and of a second pass where the problem wants one."""
-    sums = sum_leaves(summed, leaf, n_leaves) if known is None else known
+    sums = sum_leaves(summed, leaf, n_leaves) if isinstance(summed, Statistics) else summed
     if problem.then is None:
         return sums
     return np.hstack([sums, problem.then(sums, leaf)])

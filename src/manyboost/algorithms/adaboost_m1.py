@@ -77,7 +77,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
         common = float(np.exp(gain.vectors[0].sum() / 2))
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task), common)
+        own = None if w.values is task.weight else w.values  # written over, unless they are the task's
+        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task, out=own), common)
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

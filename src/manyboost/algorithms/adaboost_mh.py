@@ -90,24 +90,28 @@ class AdaBoostMHClassifier(BoostingClassifier):
     splitter: str = choice("random", "best", "random")
 
     def start(self, task: Task) -> Weights:
-        K, true = task.K, one_hot(task.y, task.K)
-        share = 1 / K if self.weights == "uniform" else np.where(true > 0, 1 / 2, 1 / (2 * (K - 1)))
-        return Weights.of(every_label(task.weight, task.y, K, task.cost) * share)
+        K, D = task.K, every_label(task.weight, task.codes, task.K, task.cost)
+        D *= 1 / K if self.weights == "uniform" else np.where(one_hot(task.codes, K) > 0, 1 / 2, 1 / (2 * (K - 1)))
+        return Weights.of(D)
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        for_and_against = Statistics.of_both(D.values, task.codes, own_entries(D.values, task.y), task.K)
+        def for_and_against() -> Statistics:
+            return Statistics.of_both(D.values, task.codes, own_entries(D.values, task.codes), task.K)
 
         def rewards() -> Floats:
             return hamming_rewards(D.values, task.y)
 
         if self.leaves in ("label", "probability"):
             soft = self.leaves == "probability"
-            return [Problem(Statistics.of_rows(rewards()), GINI_CRITERION, for_and_against, shares=soft)]
+            return [Problem(lambda: Statistics.of_rows(rewards()), GINI_CRITERION, for_and_against, shares=soft)]
         if self.grow_by == "classes":
             return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
         v = rng.standard_normal(task.K)
-        along = Statistics.of_rows(along_direction(D.values, v, task.y))
         unit = float(D.values.sum()) / task.N
+
+        def along() -> Statistics:
+            return Statistics.of_rows(along_direction(D.values, v, task.codes))
+
         return [Problem(along, newton(1, self.l2 * unit), for_and_against, rewards=rewards)]
 
     def responses(self, leaves: Leaves, W_plus: Floats, W_minus: Floats) -> Floats:
@@ -135,7 +139,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     def update(self, task: Task, D: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
         c = gain.vectors if self.weight_update == "corrected" else gain.vectors / 2
-        return D.updated(gain.scale(D.values, np.exp(c), np.exp(-c), task.y))
+        return D.updated(gain.scale(D.values, np.exp(c), np.exp(-c), task.codes))
 
     def link(self, columns: Floats) -> Floats:
         prior = 0.0 if self.weights == "uniform" else np.log(columns.shape[1] - 1)

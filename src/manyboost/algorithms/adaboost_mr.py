@@ -89,7 +89,7 @@ class AdaBoostMRClassifier(BoostingClassifier):
 
         if self.grow_by == "labels":
             return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
-        along = Statistics.of_rows(along_direction(both, rng.standard_normal(task.K), task.y))
+        along = Statistics.of_rows(along_direction(both, rng.standard_normal(task.K), task.codes))
         return [Problem(along, newton(1, self.l2 * float(both.sum()) / task.N), for_and_against, rewards=rewards)]
 
     def votes(self, W_plus: Floats, W_minus: Floats) -> Floats:

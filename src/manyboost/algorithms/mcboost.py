@@ -118,7 +118,7 @@ class MCBoostClassifier(BoostingClassifier):
     def update(self, task: Task, E: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
         raised = self._raised(task, gain)
-        others = gain.scale(E.values, np.exp(raised), np.zeros_like(raised), task.y)
+        others = gain.scale(E.values.copy(), np.exp(raised), np.zeros_like(raised), task.codes)
         return E.updated(others * gain.at_classes(np.exp(-raised), task.y)[:, None])
 
     def link(self, columns: Floats) -> Floats:

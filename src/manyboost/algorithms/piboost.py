@@ -36,7 +36,7 @@ from manyboost.maths.steps import NO_EDGE, separator_root
 from manyboost.maths.weights import Weights
 from manyboost.parameters import checked, choice, count_or_fraction, integer, number, way_of_sampling
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
-from manyboost.rows import sides_and_costs
+from manyboost.rows import sides, sides_and_costs
 from manyboost.trees.criteria import GINI_CRITERION
 from manyboost.trees.statistics import Statistics
 
@@ -93,15 +93,15 @@ class PIBoostClassifier(BoostingClassifier):
         return Weights.of(np.tile(task.weight, (len(self.masks(task.K)), 1)), each_row=True)
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        def sides(j: int, S: Masks) -> Statistics:
+        def parted(j: int, S: Masks) -> Statistics:
             s, side, weight = int(S.sum()), S.astype(np.uint16), W.values[j]
             if self.learner_weights == "cost":
                 inside, weight = sides_and_costs(weight, side, np.where(S, task.K - s, float(s)), task.codes)
             else:
-                inside = side[task.y]
+                inside = sides(side, task.codes)
             return Statistics.of_labels(inside, weight, 2)
 
-        return [Problem(partial(sides, j, S), GINI_CRITERION, column=j, tag=S) for j, S in enumerate(self.masks(task.K))]
+        return [Problem(partial(parted, j, S), GINI_CRITERION, column=j, tag=S) for j, S in enumerate(self.masks(task.K))]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, s, sums = task.K, int(problem.tag.sum()), leaves.sums
@@ -119,16 +119,12 @@ class PIBoostClassifier(BoostingClassifier):
         return Answer(np.where(leaves.label == 1, beta, -beta)[:, None], beta, clipped)
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
-        values = np.empty_like(W.values)
-        moved = [gain.problem.column for gain in gains]
-        still = np.setdiff1d(np.arange(len(values)), moved)
-        values[still] = W.values[still]
         margins = separator_codes(self.masks(task.K)) / (task.K - 1)  # <c_l, y^S> / K, eq. (5)
         with np.errstate(over="ignore"):  # only at leaves that mistake no row of a class, for which the step knows no bound
             for gain in gains:
                 j = gain.problem.column
-                gain.scale_at_classes(W.values[j], np.exp(-gain.vectors * margins[j]), task, out=values[j])
-        return W.updated(values)
+                gain.scale_at_classes(W.values[j], np.exp(-gain.vectors * margins[j]), task, out=W.values[j])
+        return W.updated(W.values)
 
     def link(self, columns: Floats) -> Floats:
         return separator_probabilities(columns, self._fitted_masks(), self.probability)

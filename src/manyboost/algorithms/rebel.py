@@ -95,20 +95,24 @@ class RebelClassifier(BoostingClassifier):
         return self.learning_rate or (1.0 if self._of_numbers else 0.2)
 
     def start(self, task: Task) -> Weights:
-        return Weights.of(every_label(task.weight / 2, task.y, task.K, task.cost))
+        return Weights.of(every_label(task.weight / 2, task.codes, task.K, task.cost))
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
-        own = own_entries(W.values, task.y)
-        for_and_against = Statistics.of_both(W.values, task.codes, own, task.K)
+        def for_and_against() -> Statistics:
+            return Statistics.of_both(W.values, task.codes, own_entries(W.values, task.codes), task.K)
 
         def rewards() -> Floats:
             return hamming_rewards(W.values, task.y)
 
         if self.leaves == "vector":
             return [Problem(for_and_against, exponential(task.K), rewards=rewards, numbers=True)]
-        signed = np.column_stack([-W.values, W.values.sum(axis=1)])  # -w y at the other classes ...
-        signed[np.arange(len(own)), task.y] = own  # ... and at the true one
-        return [Problem(Statistics.of_rows(signed), shared_sign(W.values.sum(axis=0)), for_and_against, rewards=rewards)]
+
+        def signed() -> Statistics:
+            out = np.column_stack([-W.values, W.values.sum(axis=1)])  # -w y at the other classes ...
+            out[np.arange(len(out)), task.codes] *= -1  # ... and at the true one
+            return Statistics.of_rows(out)
+
+        return [Problem(signed, shared_sign(W.values.sum(axis=0)), for_and_against, rewards=rewards)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         if leaves.numbers is not None:
@@ -134,7 +138,7 @@ class RebelClassifier(BoostingClassifier):
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
-        return W.updated(gain.scale_exponentially(W.values, task.y))
+        return W.updated(gain.scale_exponentially(W.values, task.codes))
 
     def enough(self, task: Task, loss: float) -> str | None:
         stops = self._of_numbers if self.stop_when_separated is None else self.stop_when_separated

@@ -82,7 +82,8 @@ class SAMMEClassifier(BoostingClassifier):
     def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
         (gain,) = gains
         common = math.exp(gain.vectors[0].sum() / task.K)  # exp(alpha / K); with it, <c_l, f> / K of the paper's codes is the exponent
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task), common)
+        own = None if w.values is task.weight else w.values  # written over, unless they are the task's
+        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task, out=own), common)
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

@@ -207,7 +207,7 @@ def bound_steps(f: Floats, W: Floats, y: NDArray[np.intp]) -> tuple[Floats, bool
     return a, bool((np.abs(a) >= MAX_STEP * (1 - 1e-9)).any())
 
 
-def scaled_by_number(values: Floats, vector: Floats, numbers: Floats, y: NDArray[np.intp]) -> Floats:
+def scaled_by_number(values: Floats, vector: Floats, numbers: Floats, y: NDArray[np.integer]) -> Floats:
     """``values * exp(vector * number)`` at each row, but ``values / exp(vector * number)`` at each row's class: (n, K)."""
     out = np.empty_like(values)
     _scaled_by_number(values, vector, numbers, y, out)

@@ -70,7 +70,7 @@ class Responses:
     def none(cls, n: int, K: int) -> Responses:
         return cls(np.empty((0, n), np.int8), (), np.empty(0, np.intp), np.empty(0, np.intp), K)
 
-    def added(self, members: Iterable[tuple[Floats, NDArray[np.int32], Iterable[int]]]) -> Responses:
+    def added(self, members: Iterable[tuple[Floats, NDArray[np.integer], Iterable[int]]]) -> Responses:
         """These and, behind them, members: what their leaves say, the leaf of each row, the classes they have a coefficient for."""
         signs, leaves, member, column = [self.signs], list(self.leaves), self.member.tolist(), self.column.tolist()
         for says, leaf, classes in members:

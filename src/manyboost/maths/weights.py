@@ -24,7 +24,9 @@ def wrong_labels(weight: Floats, y: NDArray[np.integer], K: int, cost: Floats | 
 def every_label(weight: Floats, y: NDArray[np.integer], K: int, cost: Floats | None = None) -> Floats:
     """The same with the dearest label's weight at the row's own: for losses that miss a row by its own label or by another's, (n, K)."""
     starred = np.ones((K, K)) if cost is None else np.where(np.eye(K) > 0, cost.max(axis=1, keepdims=True), cost)
-    return np.asarray(weight[:, None] * np.take(starred, y, axis=0))
+    out = np.take(starred, y, axis=0)
+    out *= weight[:, None]  # in place: the largest array of a fit, and so not twice
+    return out
 
 
 def shares(weight: Floats) -> Floats:

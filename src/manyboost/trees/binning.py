@@ -316,6 +316,15 @@ def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:
     return table._replace(n_rows=len(rows), bins=np.take(table.bins, rows, axis=1 if table.layout == FEATURE_MAJOR else 0))
 
 
+def put_in_order(table: Table, order: NDArray[np.intp]) -> Table:
+    """The table of all rows in the given order, in the same memory unless it is sparse: nobody else may hold it."""
+    if table.stored is not None:
+        return take_rows(table, order)
+    for column in table.bins if table.layout == FEATURE_MAJOR else table.bins.view(np.uint64).T:  # eight columns of rows at once
+        column[:] = np.take(column, order)
+    return table
+
+
 @compiled_part
 def _add_stored_keys(stored, features, words, keys):
     """:func:`_add_keys` of sparse rows."""
@@ -334,18 +343,33 @@ def _add_stored_keys(stored, features, words, keys):
 
 @compiled
 def _add_keys(table, words, keys):
-    """Add a random word of (feature, bin) for each feature; the words wrap around, so the order does not matter."""
-    n_features = table.features.size - 1
+    """Add a word of (column, code) for each column; the words wrap around, so the order does not matter."""
+    n_columns = table.columns.size - 1
     if table.layout == SPARSE:
         _add_stored_keys(table.stored, table.features, words, keys)
     elif table.layout == ROW_MAJOR:
         for i in range(table.n_rows):
-            for f in range(n_features):
-                keys[i] += words[f, table.bins[i, f]]
+            for c in range(n_columns):
+                keys[i] += words[c, table.bins[i, c]]
     else:
-        for f in range(n_features):
+        for c in range(n_columns):
             for i in range(table.n_rows):
-                keys[i] += words[f, table.bins[f, i]]
+                keys[i] += words[c, table.bins[c, i]]
+
+
+def _words_of_codes(table: Table, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """What the words of features (p, 256) add up to for each code of a column: (columns, 256)."""
+    features = table.features[:-1]
+    out: NDArray[np.uint64] = words[table.columns["first"][:-1]]
+    zeros = words[np.arange(len(words)), features["zero_bin"]]
+    for c in np.unique(features["column"][features["start"] >= 0]).tolist():
+        shared = np.flatnonzero(features["column"] == c)
+        out[c] = zeros[shared].sum()
+        for f in shared:
+            others = np.delete(words[f, : features["n_bins"][f]], features["zero_bin"][f])
+            start = features["start"][f]
+            out[c, start : start + len(others)] += others - zeros[f]
+    return out
 
 
 def row_keys(table: Table, label: NDArray[np.integer]) -> NDArray[np.uint64]:
@@ -354,5 +378,6 @@ def row_keys(table: Table, label: NDArray[np.integer]) -> NDArray[np.uint64]:
         raise ValueError(f"there are {len(label)} labels for {table.n_rows} rows.")
     words = words_of(np.arange(table.n_features * 256, dtype=np.uint64))
     keys = words_of(label.astype(np.uint64) + np.uint64(words.size))  # as if of one more feature: words of its own
-    _add_keys(table, words.reshape(-1, 256), keys)
+    words = words.reshape(-1, 256)
+    _add_keys(table, words if table.layout == SPARSE else _words_of_codes(table, words), keys)
     return keys

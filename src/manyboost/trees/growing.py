@@ -21,7 +21,7 @@ from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
 from manyboost.trees.lanes import EIGHT
 from manyboost.trees.node_sums import Grid, Shares
-from manyboost.trees.nodes import BEST, IN_ORDER, N_NODES, NODE, Growth, Limits, weight_of_rows
+from manyboost.trees.nodes import BEST, MORE, N_NODES, NODE, Growth, Limits, weight_of_rows
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.root_histogram import Changes, KeptWeights
@@ -140,6 +140,20 @@ def to_grid(
     return Grid(dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False, None), exponent
 
 
+def _in_pairs(n: int) -> NDArray[np.int32]:
+    """Room for so many numbers, which can be looked at as half as many of 64 bits, and one more."""
+    return np.empty(2 * (n // 2 + 1), np.int32)
+
+
+class Numbers(NamedTuple):
+    """Statistics on a grid, its exponent, what has changed since the tree before, and memory for rows and leaves if that holds it."""
+
+    grid: Grid
+    exponent: int
+    changes: Changes
+    spare: tuple[NDArray[np.int32], NDArray[np.int32]] | None
+
+
 class Room(NamedTuple):
     """Limits in numbers, and the memory of a tree: the same for all trees of a shape."""
 
@@ -165,7 +179,7 @@ class Grower:
         self.limits = limits
         self.team = team
         self._memory: dict[str, NDArray[Any]] = {}
-        self._kept: KeptWeights | None = None
+        self._kept = KeptWeights()
         self._counts_rows = limits.on(table.n_rows, 0.0, 0).min_leaf > 1
         self._room_key: tuple[Any, ...] = ()
         self._held_room: Room
@@ -185,39 +199,28 @@ class Grower:
             return False
         return 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
 
-    def _kept_weights(self) -> KeptWeights:
-        if self._kept is None:
-            n = self.table.n_rows
-            rooms = self._array("buffer", n, np.int32), self._array("labels", n, np.uint16), self._array("weights", n, np.int64)
-            self._kept = KeptWeights(self._array("weight", n, np.int64), *rooms)
-        return self._kept
-
-    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, plain: bool, keep: bool, root: bool) -> Room:
+    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool, root: bool) -> Room:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's, and that of the ``root``."""
-        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, plain, keep, root
+        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, whole, plain, keep, root
         if key != self._room_key:  # most trees of a fit are of one shape
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
-            growth = self._growth(limits, size, n_outputs, n_rows, keep, root)
-            n_labelled = n_rows if len(grid.label) and not self.limits.random else 0
+            growth = self._growth(limits, size, n_outputs, keep, root)
+            n_gathered = n_rows if len(grid.label) and grid.n_dense == 0 and limits.min_leaf == 1 and not self.limits.random else 0
+            halves = whole and len(growth.free) == self._n_slots(limits)  # the root's rows stand, and then the smaller child's are enough
             of_histograms = (
-                self._array("labels", n_labelled, np.uint16),
-                self._array("weights", n_labelled, np.int64),
+                self._array("labels", n_gathered // 2 if halves else n_gathered, np.uint16),
+                self._array("weights", 0 if halves else n_gathered, np.int64),
                 self._array("pool", 0 if self.limits.random else len(growth.free) * self._n_bins * size, np.int64),
             )
             self._room_key, self._held_room = key, Room(limits, growth, self._workspace(size, plain), of_histograms)
         return self._held_room
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, n_rows: int, keep: bool, root: bool) -> Growth:
+    def _growth(self, limits: Limits, size: int, n_outputs: int, keep: bool, root: bool) -> Growth:
         n = 2 * limits.max_leaves - 1
         n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
         if keep and n_bins and limits.max_depth > 1:
-            kept = max(2, HISTOGRAM_BUDGET // (8 * size * n_bins))
-            n_slots = min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves, kept)
-        now = self._array("now", IN_ORDER + 1, np.int64)
-        now[IN_ORDER] = 0
-        runs = self._array("runs", (3, size + 2), np.int64)
-        runs[2, 0] = 0
+            n_slots = min(self._n_slots(limits), max(2, HISTOGRAM_BUDGET // (8 * size * n_bins)))
         return Growth(
             nodes=self._array("nodes", n, NODE),
             sums=self._array("node sums", (n, size), np.int64),
@@ -225,12 +228,17 @@ class Grower:
             open=self._array("open", limits.max_leaves, np.int32),
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
-            now=now,
-            runs=runs,
+            now=self._array("now", MORE + 1, np.int64),
+            runs=self._array("runs", (3, size + 2), np.int64),
             root=self._array("root", n_bins * size if root else 0, np.int64),
-            rows=self._array("rows", n_rows, np.int32),
-            buffer=self._array("buffer", n_rows, np.int32),
+            rows=np.empty(0, np.int32),  # others for each tree: they are as long as the table
+            buffer=np.empty(0, np.int32),
         )
+
+    @staticmethod
+    def _n_slots(limits: Limits) -> int:
+        """So many histograms that no node is ever without its parent's."""
+        return min(limits.max_leaves if limits.best_first else limits.max_depth + 1, limits.max_leaves)
 
     @cached_property
     def _any_table(self) -> Table:
@@ -289,18 +297,26 @@ class Grower:
 
         With ``leaves=False`` the second is not worth looking at: a tree that will be pruned has other leaves.
         """
+        return self.grow_on_grid(self.on_grid(statistics, criterion, rows), criterion, seed, rows, leaves=leaves)
+
+    def on_grid(self, statistics: Statistics, criterion: Criterion, rows: NDArray[np.int32] | None = None) -> Numbers:
+        """The statistics as whole numbers: the first step of :meth:`grow`, after which they need not be there any more."""
+        if rows is None and self._counts_root(statistics):
+            n = self.table.n_rows
+            places, buffer = np.empty(n, np.int32), _in_pairs(n)
+            room = places, self._array("labels", n // 2 + 1, np.uint16), buffer.view(np.int64)
+            return Numbers(*self._kept.put(statistics, *room), (places, buffer))
+        self._kept.forget()
+        return Numbers(*to_grid(statistics, self.limits.random, rows, pairs=criterion.code == PAIR_OF_CLASSES), NO_CHANGES, None)
+
+    def grow_on_grid(
+        self, numbers: Numbers, criterion: Criterion, seed: int, rows: NDArray[np.int32] | None = None, *, leaves: bool = True
+    ) -> tuple[Tree, NDArray[np.int32]]:
+        """The second step."""
         whole, pairs = rows is None, criterion.code == PAIR_OF_CLASSES
         plain = self._is_plain and not pairs
         table = self.table if plain else self._any_table
-        root = whole and self._counts_root(statistics)
-        if root:
-            grid, exponent, changes = self._kept_weights().put(statistics)
-        else:
-            kept = partial(self._array, "dense"), partial(self._array, "weight")  # not in self, which would so hold itself alive
-            grid, exponent = to_grid(statistics, self.limits.random, rows, kept, pairs=pairs)
-            changes = NO_CHANGES
-            if self._kept is not None:
-                self._kept.forget()
+        grid, exponent, changes, spare = numbers
         if not plain and grid.shares is None:
             grid = grid._replace(shares=Shares(grid.dense[:0], grid.label[:0], grid.weight[:0]))
         rule = Rule.on_grid(criterion, exponent)
@@ -309,14 +325,18 @@ class Grower:
         if self.limits.min_weight_fraction_leaf:
             used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
             total_weight = weight_of_rows(grid, rule, used, self.limits.tie)
-        room = self._room(grid, rule.n_outputs, n_rows, total_weight, plain, keep=not pairs, root=root)
+        room = self._room(grid, rule.n_outputs, n_rows, total_weight, whole, plain, not pairs, spare is not None)
         if room.limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        growth = room.growth
+        # rows are moved about by way of memory that is to tell their leaves when they stand
+        places, buffer = spare or (np.empty(n_rows, np.int32), _in_pairs(max(table.n_rows, n_rows)))
+        growth, leaf = room.growth._replace(rows=places, buffer=buffer), buffer[: table.n_rows]
+        labels, weights, pool = room.of_histograms
+        if len(weights) < len(labels):
+            weights = buffer.view(np.int64)  # no row is moved while weights are looked at
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
-            growth.now[IN_ORDER] = 0
-        leaf = np.empty(table.n_rows, np.int32)
+        growth.runs[2, 0] = 0
         limits = room.limits._replace(seed=np.uint64(seed)) if self.limits.random else room.limits
         context = table, grid, rule, limits, growth, whole
         words = self._array("words", N_WORDS, np.int64)
@@ -326,7 +346,7 @@ class Grower:
             categories = None if plain else self._categories(len(growth.free), grid.size)
             grow = partial(grow_at_random, *context, *room.workspace, categories)
         else:
-            grow = partial(grow_by_histogram, *context, changes, *room.of_histograms, *room.workspace)
+            grow = partial(grow_by_histogram, *context, changes, labels, weights, pool, *room.workspace)
         if not (is_worth_a_crew(n_rows, table) and self.team.together(lambda part: grow(crew._replace(part=part), leaf))):
             grow(crew._replace(n=1), leaf)
         tree = self._tree(growth, grid, exponent)

@@ -13,6 +13,7 @@ from manyboost.trees.crew import Crew, is_for_all, meet, share
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import fill, find_runs, gather, of_feature, of_labels, runs_of_node
 from manyboost.trees.nodes import (
+    LARGE,
     LARGE_OPEN,
     MORE,
     PARENT_SLOT,
@@ -21,7 +22,6 @@ from manyboost.trees.nodes import (
     SMALL_SLOT,
     WHOLE,
     close_tree,
-    put_in_order,
     settle,
     split_next,
     start_tree,
@@ -35,10 +35,23 @@ COLUMNS_PER_PASS = 4
 @compiled_part
 def look_at_all_rows(table, grid, growth):
     """Before a tree is grown on all rows: put them in their order, and find runs of one label among them."""
-    put_in_order(growth.rows, growth.now)
-    growth.runs[2, 0] = 0
+    for i in range(growth.rows.size):
+        growth.rows[i] = i
     if of_labels(table, grid) and grid.n_labels > 2:  # two have a loop of their own
         find_runs(grid.label, np.int64(0), np.int64(grid.label.size), growth.runs[2])
+
+
+@compiled_part
+def _is_counted(now, which):
+    """Are the rows of this node of the job counted? Else it is what its sibling leaves of its parent."""
+    return which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0)
+
+
+@compiled_part
+def _first_counted(nodes, now):
+    """The first of the job's rows that are counted: from there on labels and weights stand side by side."""
+    start = nodes[now[SMALL]].start
+    return min(start, nodes[now[LARGE]].start) if now[LARGE_OPEN] and now[PARENT_SLOT] < 0 else start
 
 
 @compiled_part
@@ -48,22 +61,18 @@ def prepare_job(table, grid, growth, labels, weights):
     if now[WHOLE]:
         growth.runs[0] = of_all
         return
+    first = _first_counted(growth.nodes, now)
+    rows = growth.rows[first:]
     for which in range(2):
-        if is_counted(now, which):
+        if _is_counted(now, which):
             node, runs = growth.nodes[now[SMALL + which]], growth.runs[which]
             runs[0] = 0
             if of_all[0] > 0:
-                runs_of_node(of_all, grid.label, growth.rows, node.start, node.end, runs, labels)
+                runs_of_node(of_all, grid.label, rows, node.start - first, node.end - first, runs, labels)
             elif of_labels(table, grid):
-                gather(grid, growth.rows, node.start, node.end, labels, weights)
+                gather(grid, rows, node.start - first, node.end - first, labels, weights)
                 if grid.n_labels > 2:
-                    find_runs(labels, node.start, node.end, runs)
-
-
-@compiled_part
-def is_counted(now, which):
-    """Are the rows of this node of the job counted? Else it is what its sibling leaves of its parent."""
-    return which == 0 or (now[LARGE_OPEN] and now[PARENT_SLOT] < 0)
+                    find_runs(labels, node.start - first, node.end - first, runs)
 
 
 @compiled_part
@@ -71,12 +80,13 @@ def gather_weights(grid, growth, weights, crew):
     """Bring the weights of rows that stand in runs side by side."""
     if growth.now[WHOLE] or growth.runs[2, 0] == 0:
         return
+    first = _first_counted(growth.nodes, growth.now)
     for which in range(2):
-        if is_counted(growth.now, which):
+        if _is_counted(growth.now, which):
             node = growth.nodes[growth.now[SMALL + which]]
             start, end = share(crew, node.start, node.end)
             for r in range(start, end):
-                weights[r] = grid.weight[growth.rows[r]]
+                weights[r - first] = grid.weight[growth.rows[r]]
 
 
 @compiled_part
@@ -87,6 +97,8 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
     own = hist[hist.size - (MAX_SHARED_BINS + 1) * size :]
     step = max(last - first, 1) if table.layout == SPARSE else COLUMNS_PER_PASS
     rest = np.empty(growth.signed.size, np.int64)
+    counted = np.int64(_first_counted(growth.nodes, now))
+    rows = growth.rows[counted:]
     for which in range(2):
         best[which].gain = 0.0
         best[which].feature = -1
@@ -115,9 +127,9 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                     fill(
                         table,
                         grid,
-                        growth.rows,
-                        node.start,
-                        node.end,
+                        rows,
+                        node.start - counted,
+                        node.end - counted,
                         whole,
                         growth.runs[which],
                         grid.label if whole else labels,
@@ -186,14 +198,14 @@ def grow_by_histogram(
     first, last = _columns_of_part(table, grid, crew)
     alone = Crew(0, 1, crew.words, crew.least)
     own = best[part], lefts[part], sides[part], order[part], _place_of(positions, part), hist[part]
+    if whole and part == 0 and changes.n < 0:
+        look_at_all_rows(table, grid, growth)
     if growth.root.size:
-        if part == 0:
-            look_at_all_rows(table, grid, growth)
         meet(crew)
         count_root(table, grid, changes, growth, first, last)
         meet(crew)
     if part == 0:
-        if whole and growth.root.size == 0:
+        if whole and changes.n >= 0:  # which stood where the rows will stand
             look_at_all_rows(table, grid, growth)
         more = start_tree(grid, rule, limits, growth, whole)
     while True:

@@ -36,7 +36,7 @@ NODE = np.dtype(
 )
 # What is going on, one int64 each: counts, then the job: two siblings to evaluate and where their histograms are.
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
-MORE, IN_ORDER = 12, 13  # is there a job; and, from tree to tree: all rows of the table stand in their order
+MORE = 12  # is there a job?
 
 
 class Limits(NamedTuple):
@@ -132,22 +132,11 @@ def _release(free, now, slot):
 
 
 @compiled_part
-def put_in_order(rows, now):
-    """All rows of the table in their order, where a tree is grown on all."""
-    if not now[IN_ORDER]:
-        for i in range(rows.size):
-            rows[i] = i
-        now[IN_ORDER] = 1
-
-
-@compiled_part
 def start_tree(grid, rule, limits, growth, whole):
-    """Make the root, which is the first job; False when it may not be split."""
+    """Make the root, which is the first job; False when it may not be split. Where it has all rows of the table, they stand in order."""
     now = growth.now
-    for slot in range(IN_ORDER):
+    for slot in range(now.size):
         now[slot] = 0
-    if whole:
-        put_in_order(growth.rows, now)
     now[N_LEAVES] = 1
     now[N_FREE] = growth.free.size
     for slot in range(growth.free.size):
@@ -214,7 +203,6 @@ def split_next(table, grid, rule, limits, growth):
             middle = np.int64(NOT_COUNTED)
         else:
             middle = np.int64(partition(table, nodes[node], growth.rows, growth.buffer))
-            now[IN_ORDER] = 0
         for side in range(2):
             start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
             child = _add_node(nodes, now, start, end, np.int32(nodes[node].depth + 1))

@@ -189,6 +189,9 @@ def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums
     part, more = crew.part, False
     compared = best, lefts, sides, order, categories
     if part == 0:
+        if whole:
+            for i in range(growth.rows.size):
+                growth.rows[i] = i
         more = start_tree(grid, rule, limits, growth, whole)
     while True:
         if part == 0:

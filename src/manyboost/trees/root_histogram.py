@@ -118,28 +118,30 @@ def count_root(table, grid, changes, growth, first, last):
 
 
 class KeptWeights:
-    """The weights of a table's labels on a grid, from tree to tree.
+    """The weights of a table's labels on a grid, from tree to tree."""
 
-    Parameters
-    ----------
-    values : (n,) room for them
-    rows, label, amount : room for what changes, (n,) each, of use to others between trees
-    """
-
-    def __init__(self, values: NDArray[np.int64], rows: NDArray[np.int32], label: NDArray[np.uint16], amount: NDArray[np.int64]):
-        self._values, self._room = values, (rows, label, amount)
+    def __init__(self) -> None:
+        self._values = np.empty(0, np.int64)
         self._labels: NDArray[np.uint16] | None = None
         self._exponent = NO_GRID
 
-    def put(self, statistics: Statistics) -> tuple[Grid, int, Changes]:
-        """The statistics on the grid, its exponent, and what has changed since; labels are the same if they are the same array."""
+    def put(
+        self, statistics: Statistics, rows: NDArray[np.int32], label: NDArray[np.uint16], amount: NDArray[np.int64]
+    ) -> tuple[Grid, int, Changes]:
+        """The statistics on the grid, its exponent, and what has changed since: in the room for half of the rows and one more.
+
+        Labels are the same as before if they are the same array.
+        """
         labels, n_labels = statistics.label, statistics.n_labels
+        if len(self._values) != len(labels):
+            self._values = np.empty(len(labels), np.int64)
+            self.forget()
         last = self._exponent if labels is self._labels else NO_GRID
-        exponent, n_changed = _put_on_grid(np.ascontiguousarray(statistics.weight), labels, self._values, last, *self._room)
+        exponent, n_changed = _put_on_grid(np.ascontiguousarray(statistics.weight), labels, self._values, last, rows, label, amount)
         self._labels, self._exponent = labels, exponent
         dense = np.empty((len(labels), 0), np.int64)
-        return Grid(dense, labels, self._values, 0, n_labels, n_labels, False, None), exponent, Changes(*self._room, n_changed)
+        return Grid(dense, labels, self._values, 0, n_labels, n_labels, False, None), exponent, Changes(rows, label, amount, n_changed)
 
     def forget(self) -> None:
-        """Somebody else has used the room of the weights or of the histogram."""
+        """The histogram is no longer that of the weights at hand."""
         self._labels = None
