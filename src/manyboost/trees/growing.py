@@ -31,6 +31,7 @@ from manyboost.trees.statistics import Statistics
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
+LINES_APART = 128  # bytes between what two threads write: they would wait for each other at one line of cache
 NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.int64), -1)
 
 
@@ -261,10 +262,11 @@ class Grower:
         positions of categories are None.
         """
         n = self.team.n
+        apart = 2 + (-(-LINES_APART // (8 * size)) if n > 1 else 0)  # two, and room behind them
         compared = (
-            self._array("best", (n, 2), BEST),
-            self._array("lefts", (n, 2, size), np.int64),
-            self._array("sides", (n, 2, size), np.int64),
+            self._array("best", (n, 4), BEST),
+            self._array("lefts", (n, apart, size), np.int64),
+            self._array("sides", (n, apart, size), np.int64),
             self._array("order", (n, 256), np.int64),
         )
         if self.limits.random:
