@@ -62,8 +62,9 @@ def _add_votes(columns, label, amount, leaf, lead, y, weight, said, start, end):
     First the scores of a few rows, which lie far apart, then what follows from them, in vector registers.
     """
     scores, own = columns.reshape(-1), np.empty(CHUNK)
-    of_leaf, voted = label.astype(np.uint16), np.empty(CHUNK, np.uint16)
-    first = (label * columns.shape[1]).astype(np.uint64)
+    first, voted = np.empty(label.size, np.uint64), np.empty(CHUNK, np.uint16)
+    for of in range(label.size):
+        first[of] = label[of] * columns.shape[1]
     wrong = np.int64(0)
     for begin in range(start, end, CHUNK):
         n = min(CHUNK, end - begin)
@@ -73,7 +74,7 @@ def _add_votes(columns, label, amount, leaf, lead, y, weight, said, start, end):
             score = scores[first[of] + i] + amount[of]
             scores[first[of] + i] = score
             own[r] = score
-            voted[r] = of_leaf[of]
+            voted[r] = label[of]
         before, highest = said[begin : begin + n], lead[begin : begin + n]
         true = y[begin : begin + n]
         for r in range(n):

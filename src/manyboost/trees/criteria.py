@@ -79,6 +79,9 @@ def pair_of_classes(l2: float = 0.0) -> Criterion:
     return Criterion(PAIR_OF_CLASSES, 1, (l2,))
 
 
+NO_CONSTANTS = np.zeros(1)
+
+
 class Rule(NamedTuple):
     """A criterion as the kernels see it: constants in units of the grid."""
 
@@ -88,9 +91,9 @@ class Rule(NamedTuple):
 
     @classmethod
     def on_grid(cls, criterion: Criterion, exponent: int) -> Rule:
-        constants = np.array(criterion.constants or (0.0,), np.float64)
+        constants = np.ldexp(np.array(criterion.constants, np.float64), exponent) if criterion.constants else NO_CONSTANTS
         code = NEWTON if criterion.code == PAIR_OF_CLASSES else criterion.code  # of the two statistics of the node's pair
-        return cls(code, criterion.n_outputs, np.ldexp(constants, exponent))
+        return cls(code, criterion.n_outputs, constants)
 
 
 @compiled_part

@@ -6,6 +6,7 @@ Nodes are split depth-first, or best-first when the number of leaves is limited.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from manyboost.trees.statistics import Statistics
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
+NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), 0)
 LINES_APART = 128  # bytes between what two threads write: they would wait for each other at one line of cache
 NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.int64), -1)
 
@@ -341,18 +343,21 @@ class Grower:
         growth.runs[2, 0] = 0
         limits = room.limits._replace(seed=np.uint64(seed)) if self.limits.random else room.limits
         context = table, grid, rule, limits, growth, whole
-        words = self._array("words", N_WORDS, np.int64)
-        words[:] = 0
-        crew = Crew(0, self.team.n, words, work_worth_sharing(table))
+        grow: Callable[..., None]
         if self.limits.random:
             categories = None if plain else self._categories(len(growth.free), grid.size)
-            grow = partial(grow_at_random, *context, *room.workspace, categories)
+            grow, given = grow_at_random, (*context, *room.workspace, categories)
         else:
-            grow = partial(grow_by_histogram, *context, changes, labels, weights, pool, *room.workspace)
-        if not (is_worth_a_crew(n_rows, table) and self.team.together(lambda part: grow(crew._replace(part=part), leaf))):
-            grow(crew._replace(n=1), leaf)
+            grow, given = grow_by_histogram, (*context, changes, labels, weights, pool, *room.workspace)
+        if not (self.team.n > 1 and is_worth_a_crew(n_rows, table) and self._grow_together(grow, given, leaf)):
+            grow(*given, NOBODY_ELSE, leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
+
+    def _grow_together(self, grow: Callable[..., None], given: tuple[Any, ...], leaf: NDArray[np.int32]) -> bool:
+        """Grow a tree by all of the team; False if they did not come together."""
+        crew = Crew(0, self.team.n, np.zeros(N_WORDS, np.int64), work_worth_sharing(self.table))
+        return self.team.together(lambda part: grow(*given, crew._replace(part=part), leaf))
 
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])

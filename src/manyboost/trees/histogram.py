@@ -156,35 +156,11 @@ def _fill_two_labels(table, first, last, rows, start, end, whole, labels, weight
 
 
 @compiled_part
-def _add_labels_two(c0, c1, rows, start, end, labels, weights, size, h0, h1):
-    """Two columns at once: for four, with rows to be looked up, the processor has too few registers."""
-    for r in range(start, end):
-        j = np.uint64(r)
-        i = np.uint64(rows[j])
-        k = np.uint64(labels[j])
-        w = weights[j]
-        h0[np.uint64(c0[i]) * size + k] += w
-        h1[np.uint64(c1[i]) * size + k] += w
-
-
-@compiled_part
-def _add_labels_one(column, rows, start, end, labels, weights, size, hist):
+def _add_any_labels(column, rows, start, end, labels, weights, size, hist):
+    """Rows in any order into one column."""
     for r in range(start, end):
         j = np.uint64(r)
         hist[np.uint64(column[np.uint64(rows[j])]) * size + np.uint64(labels[j])] += weights[j]
-
-
-@compiled_part
-def _add_any_labels(table, first, last, rows, start, end, labels, weights, size, hist):
-    """:func:`add_labels` of rows in any order."""
-    origin = table.columns[first].offset
-    for c in range(first, last, 2):
-        of_column = hist[np.uint64(table.columns[c].offset - origin) * size :]
-        if c + 1 < last:
-            of_next = hist[np.uint64(table.columns[c + 1].offset - origin) * size :]
-            _add_labels_two(table.bins[c], table.bins[c + 1], rows, start, end, labels, weights, size, of_column, of_next)
-        else:
-            _add_labels_one(table.bins[c], rows, start, end, labels, weights, size, of_column)
 
 
 @compiled_part
@@ -193,11 +169,14 @@ def add_labels(table, first, last, rows, start, end, runs, labels, weights, size
 
     Where runs are known, labels are so of the first row of each.
     """
+    origin = table.columns[first].offset
     if runs[0] == 0:
-        _add_any_labels(table, first, last, rows, start, end, labels, weights, size, hist)
+        for c in range(first, last):
+            of_column = hist[np.uint64(table.columns[c].offset - origin) * size :]
+            _add_any_labels(table.bins[c], rows, start, end, labels, weights, size, of_column)
         return
     apart = np.empty(4 * 256, np.int64)
-    n_bins = table.columns[last].offset - table.columns[first].offset
+    n_bins = table.columns[last].offset - origin
     for run in range(1, runs[0] + 1):
         begin, stop = runs[run], runs[run + 1]
         of_label = hist[labels[begin] :]
@@ -205,27 +184,8 @@ def add_labels(table, first, last, rows, start, end, runs, labels, weights, size
             _add_run(table, first, last, rows, begin, stop, weights, size, apart, of_label)
         else:
             for c in range(first, last):
-                at = np.uint64(table.columns[c].offset - table.columns[first].offset) * size
+                at = np.uint64(table.columns[c].offset - origin) * size
                 _add_short_run(table.bins[c], rows, begin, stop, weights, size, of_label[at:])
-
-
-@compiled_part
-def _fill_labels_four(table, first, labels, weights, size, hist):
-    """One label weight per row of the whole table into four columns at once: the four updates do not wait for each other."""
-    c0, c1, c2, c3 = table.bins[first], table.bins[first + 1], table.bins[first + 2], table.bins[first + 3]
-    origin = table.columns[first].offset
-    h0 = hist
-    h1 = hist[np.uint64(table.columns[first + 1].offset - origin) * size :]
-    h2 = hist[np.uint64(table.columns[first + 2].offset - origin) * size :]
-    h3 = hist[np.uint64(table.columns[first + 3].offset - origin) * size :]
-    for r in range(labels.size):
-        i = np.uint64(r)
-        k = np.uint64(labels[i])
-        w = weights[i]
-        h0[np.uint64(c0[i]) * size + k] += w
-        h1[np.uint64(c1[i]) * size + k] += w
-        h2[np.uint64(c2[i]) * size + k] += w
-        h3[np.uint64(c3[i]) * size + k] += w
 
 
 @compiled_part
@@ -325,8 +285,6 @@ def fill(table, grid, rows, start, end, whole, runs, labels, weights, first, las
         hist[s] = 0
     if table.layout == SPARSE:
         fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
-    elif labels_alone and whole and last - first == 4 and runs[0] == 0:
-        _fill_labels_four(table, first, labels, weights, size, hist)
     elif labels_alone:
         add_labels(table, first, last, rows, start, end, runs, labels, weights, size, hist)
     elif last - first > 1:

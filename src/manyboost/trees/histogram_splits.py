@@ -59,7 +59,8 @@ def prepare_job(table, grid, growth, labels, weights):
     """Find runs of one label among the rows that will be counted; where there are none, bring their labels and weights side by side."""
     now, of_all = growth.now, growth.runs[2]
     if now[WHOLE]:
-        growth.runs[0] = of_all
+        for run in range(of_all.size):
+            growth.runs[0, run] = of_all[run]
         return
     first = _first_counted(growth.nodes, now)
     rows = growth.rows[first:]
@@ -164,7 +165,7 @@ def _columns_of_part(table, grid, crew):
     n_columns = table.columns.size - 1
     # labels are counted in two columns at once nearly as fast as in four, but where there are two of them
     together = 2 if of_labels(table, grid) and grid.n_labels > 2 else COLUMNS_PER_PASS
-    first, last = share(crew, 0, -(-n_columns // together))
+    first, last = share(crew, np.int64(0), np.int64(-(-n_columns // together)))
     return min(together * first, n_columns), min(together * last, n_columns)
 
 
@@ -183,7 +184,8 @@ def _take_best(crew, best, lefts):
         for which in range(2):
             if best[part, which].gain > best[0, which].gain:
                 best[0, which] = best[part, which]
-                lefts[0, which] = lefts[part, which]
+                for s in range(lefts.shape[2]):
+                    lefts[0, which, s] = lefts[part, which, s]
 
 
 @compiled
@@ -195,39 +197,36 @@ def grow_by_histogram(
     labels, weights, pool, hist, leaf = borrowed((labels, weights, pool, hist, leaf))
     best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
     part, now, more = crew.part, growth.now, False
-    first, last = _columns_of_part(table, grid, crew)
-    alone = Crew(0, 1, crew.words, crew.least)
     own = best[part], lefts[part], sides[part], order[part], _place_of(positions, part), hist[part]
     if whole and part == 0 and changes.n < 0:
         look_at_all_rows(table, grid, growth)
     if growth.root.size:
         meet(crew)
-        count_root(table, grid, changes, growth, first, last)
+        count_root(table, grid, changes, growth, *_columns_of_part(table, grid, crew))
         meet(crew)
     if part == 0:
         if whole and changes.n >= 0:  # which stood where the rows will stand
             look_at_all_rows(table, grid, growth)
         more = start_tree(grid, rule, limits, growth, whole)
     while True:
+        crew_of_job = crew
         if part == 0:
-            while more:
+            if more:
                 prepare_job(table, grid, growth, labels, weights)
-                if is_for_all(table, growth, crew):
-                    break
-                gather_weights(grid, growth, weights, alone)
-                evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 0, table.columns.size - 1, *own)
-                settle(grid, rule, growth, best[0], lefts[0])
-                more = split_next(table, grid, rule, limits, growth)
+                if not is_for_all(table, growth, crew):
+                    crew_of_job = Crew(0, 1, crew.words, crew.least)
             now[MORE] = more
-        meet(crew)
-        if not now[MORE]:
-            break
-        gather_weights(grid, growth, weights, crew)
-        meet(crew)
+        if crew_of_job.n == crew.n:
+            meet(crew)
+            if not now[MORE]:
+                break
+        first, last = _columns_of_part(table, grid, crew_of_job)
+        gather_weights(grid, growth, weights, crew_of_job)
+        meet(crew_of_job)
         evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, *own)
-        meet(crew)
+        meet(crew_of_job)
         if part == 0:
-            _take_best(crew, best, lefts)
+            _take_best(crew_of_job, best, lefts)
             settle(grid, rule, growth, best[0], lefts[0])
             more = split_next(table, grid, rule, limits, growth)
     if part == 0:

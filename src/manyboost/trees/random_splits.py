@@ -5,7 +5,7 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.borrowing import borrowed
 from manyboost.trees.code_sums import sums_of_features
-from manyboost.trees.crew import is_for_all, meet, share
+from manyboost.trees.crew import Crew, is_for_all, meet, share
 from manyboost.trees.criteria import NEWTON, node_weight
 from manyboost.trees.nodes import MORE, SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
 from manyboost.trees.random_categories import (
@@ -125,25 +125,11 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories):
-    """Draw and compare one split per feature for the job's nodes."""
-    sum_categories(categories, table, grid, growth)
-    for which in range(2):
-        best[which].gain = 0.0
-        best[which].feature = -1
-        if growth.now[SMALL_OPEN + which]:
-            node = growth.now[SMALL + which]
-            start, end = growth.nodes[node].start, growth.nodes[node].end
-            if any_numbers(categories, table.features.size - 1):
-                find_ranges(table, growth.rows, start, end, ranges)
-                draw_thresholds(table, limits, node, ranges)
-                sum_below(table, grid, growth.rows, start, end, ranges, block, sums)
-            choose(table, grid, rule, limits, growth, which, ranges, sums, best[which], lefts[which], sides, order, categories)
+def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, crew):
+    """Draw and compare one split per feature for the job's nodes, their rows dealt out to the crew.
 
-
-@compiled_part
-def _evaluate_together(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, crew):
-    """The same by a crew that deals out the rows; each has a place in ranges, block and sums, and the first chooses."""
+    Each thread has a place in ranges, block and sums; the first chooses.
+    """
     part = crew.part
     if part == 0:
         sum_categories(categories, table, grid, growth)
@@ -166,7 +152,9 @@ def _evaluate_together(table, grid, rule, limits, growth, ranges, block, sums, b
                 draw_thresholds(table, limits, node, ranges[0])
             meet(crew)
             if part > 0:
-                ranges[part] = ranges[0]
+                for row in range(ranges.shape[1]):
+                    for f in range(ranges.shape[2]):
+                        ranges[part, row, f] = ranges[0, row, f]
             sum_below(table, grid, growth.rows, start, end, ranges[part], block[part], sums[part])
             meet(crew)
             if part == 0:
@@ -186,24 +174,23 @@ def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums
     table, grid, rule, limits, growth, crew = borrowed((table, grid, rule, limits, growth, crew))
     ranges, block, sums = borrowed((ranges, block, sums))
     best, lefts, sides, order, categories, leaf = borrowed((best[0], lefts[0], sides[0], order[0], categories, leaf))
-    part, more = crew.part, False
-    compared = best, lefts, sides, order, categories
+    part, now, more = crew.part, growth.now, False
     if part == 0:
         if whole:
             for i in range(growth.rows.size):
                 growth.rows[i] = i
         more = start_tree(grid, rule, limits, growth, whole)
     while True:
+        crew_of_job = crew
         if part == 0:
-            while more and not is_for_all(table, growth, crew):
-                evaluate_at_random(table, grid, rule, limits, growth, ranges[0], block[0], sums[0], *compared)
-                settle(grid, rule, growth, best, lefts)
-                more = split_next(table, grid, rule, limits, growth)
-            growth.now[MORE] = more
-        meet(crew)
-        if not growth.now[MORE]:
-            break
-        _evaluate_together(table, grid, rule, limits, growth, ranges, block, sums, *compared, crew)
+            if more and not is_for_all(table, growth, crew):
+                crew_of_job = Crew(0, 1, crew.words, crew.least)
+            now[MORE] = more
+        if crew_of_job.n == crew.n:
+            meet(crew)
+            if not now[MORE]:
+                break
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, crew_of_job)
         if part == 0:
             settle(grid, rule, growth, best, lefts)
             more = split_next(table, grid, rule, limits, growth)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.exact_sums import TOTAL_BITS, exponent_for
-from manyboost.trees.histogram import add_labels, fill, find_runs
+from manyboost.trees.histogram import add_labels, find_runs
 from manyboost.trees.node_sums import Grid
 from manyboost.trees.statistics import Statistics
 
@@ -80,34 +80,32 @@ def _put_on_grid(values, labels, held, last, rows, label, amount):
 
     The exponent, and how many rows have changed: -1 where the grid has, or where it takes less time to count all rows.
     """
-    exponent, n_changed = np.int64(last), np.int64(-1)
-    total = np.int64(0)
-    if last != NO_GRID:
-        n_changed, total = _round_to(exponent, values, labels, held, True, rows, label, amount)
     # what the exponents of all rows add up to is their total or up to twice that: in between there is no doubt of the grid
     low, high = np.int64(1) << (TOTAL_BITS - GRID_STEP - UNIT_BITS), (np.int64(1) << (TOTAL_BITS - 1 - UNIT_BITS)) - values.size
-    if total < low or total >= high:
-        exponent = np.int64(exponent_for(values, values[:0]) // GRID_STEP * GRID_STEP)
-    if exponent != last:
-        n_changed, total = _round_to(exponent, values, labels, held, False, rows, label, amount)
+    exponent, n_changed, total = np.int64(last), np.int64(-1), np.int64(0)
+    for turn in range(2):  # first on the same grid
+        if turn == 1 and (total < low or total >= high):
+            exponent = np.int64(exponent_for(values, values[:0]) // GRID_STEP * GRID_STEP)
+        if (exponent == last) == (turn == 0) and exponent != NO_GRID:
+            n_changed, total = _round_to(exponent, values, labels, held, exponent == last, rows, label, amount)
     return exponent, n_changed
 
 
 @compiled_part
 def count_root(table, grid, changes, growth, first, last):
     """Bring columns ``first`` to ``last`` of the root's histogram up to date, and with the first column the root's sums."""
-    size, root, start = grid.size, growth.root, np.int64(0)
-    runs = np.empty(size + 2, np.int64)
-    find_runs(changes.label, start, np.int64(changes.n), runs)
+    size, root, runs = grid.size, growth.root, np.empty(grid.size + 2, np.int64)
+    anew = changes.n < 0
+    rows, labels, amounts = (growth.rows, grid.label, grid.weight) if anew else (changes.rows, changes.label, changes.amount)
+    start, end = np.int64(0), np.int64(table.n_rows if anew else changes.n)
+    find_runs(labels, start, end, runs)
     for c in range(first, last, 4):
         d = min(c + 4, last)
         part = root[table.columns[c].offset * size : table.columns[d].offset * size]
-        if changes.n < 0:
-            all_rows = growth.rows, start, np.int64(table.n_rows), True, growth.runs[2], grid.label, grid.weight
-            fill(table, grid, *all_rows, c, d, growth.sums[0], part)
-        else:
-            rows = changes.rows, start, np.int64(changes.n), runs, changes.label, changes.amount
-            add_labels(table, c, d, *rows, np.uint64(size), part)
+        if anew:
+            for s in range(part.size):
+                part[s] = 0
+        add_labels(table, c, d, rows, start, end, runs, labels, amounts, np.uint64(size), part)
     if first == 0:
         sums = growth.sums[0]
         for k in range(size):
