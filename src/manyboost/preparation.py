@@ -119,6 +119,8 @@ class Preparation:
         else:
             rows = PlainRows.of(numeric, labels, self.estimator, self.n_categories > 0)
         codes = labels.astype(np.uint16)
-        order = np.lexsort((weight, rows.keys, codes))
+        # where trees count labels, those of one label stand together; rows that are drawn by weight are drawn by where they stand
+        by_label = self.binning is not None and not settings.limits.random and settings.sampling != "weight"
+        order = np.lexsort((weight, rows.keys, codes) if by_label else (weight, rows.keys))
         codes = codes[order]
         return rows.in_order(order, codes), codes, weight[order], order

@@ -197,10 +197,8 @@ class Grower:
         return held[:size].reshape(shape)
 
     def _counts_root(self, statistics: Statistics) -> bool:
-        """Is the histogram of all rows kept from tree to tree?"""
-        if not statistics.lasting or statistics.n_dense or self.table.layout != FEATURE_MAJOR or self._counts_rows:
-            return False
-        return 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
+        """Is the histogram of all rows kept from tree to tree, where labels and most weights are?"""
+        return self.table.layout == FEATURE_MAJOR and not self._counts_rows and 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
 
     def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool, root: bool) -> Room:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's, and that of the ``root``."""
@@ -305,11 +303,12 @@ class Grower:
 
     def on_grid(self, statistics: Statistics, criterion: Criterion, rows: NDArray[np.int32] | None = None) -> Numbers:
         """The statistics as whole numbers: the first step of :meth:`grow`, after which they need not be there any more."""
-        if rows is None and self._counts_root(statistics):
+        if rows is None and statistics.lasting and statistics.n_dense == 0 and not self.limits.random:
             n = self.table.n_rows
             places, buffer = np.empty(n, np.int32), _in_pairs(n)
             room = places, self._array("labels", n // 2 + 1, np.uint16), buffer.view(np.int64)
-            return Numbers(*self._kept.put(statistics, *room), (places, buffer))
+            grid, exponent, changes = self._kept.put(statistics, *room)
+            return Numbers(grid, exponent, *((changes, (places, buffer)) if self._counts_root(statistics) else (NO_CHANGES, None)))
         self._kept.forget()
         return Numbers(*to_grid(statistics, self.limits.random, rows, pairs=criterion.code == PAIR_OF_CLASSES), NO_CHANGES, None)
 
