@@ -68,6 +68,7 @@ def main() -> None:
                 mine, theirs = context.Pipe()
                 child = context.Process(target=_child, args=(name, n, K, theirs))
                 child.start()
+                theirs.close()  # so that a child that dies is not waited for
                 before, after, model = mine.recv()
                 child.join()
                 allowed = budget(name, n, K, model)

@@ -314,8 +314,8 @@ class Decisions:
         label = vectors.argmax(axis=1)
         amount = vectors[np.arange(len(vectors)), label]
         if self._decided and np.count_nonzero(vectors) == len(vectors) and amount.min() > 0:  # one of each leaf, and not below zero
-            if self._lead is None:
-                self._lead = self._columns[self._said, np.arange(n)]
+            if self._lead is None:  # at first all are zero, and to look each of them up would take room
+                self._lead = self._columns[self._said, np.arange(n)] if self._said.any() or self._columns[0].any() else np.zeros(n)
             self._weigh(partial(_add_votes, self._columns, label + column, amount, leaf, self._lead))
             return
         self._decided, self._lead = False, None

@@ -33,6 +33,7 @@ HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be sp
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
 NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), 0)
+MANY_RUNS = 64  # of two labels, where each is that of some classes
 LINES_APART = 128  # bytes between what two threads write: they would wait for each other at one line of cache
 NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.int64), -1)
 
@@ -230,7 +231,7 @@ class Grower:
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
             now=self._array("now", MORE + 1, np.int64),
-            runs=self._array("runs", (3, size + 2), np.int64),
+            runs=self._array("runs", (3, max(size, MANY_RUNS) + 2), np.int64),
             root=self._array("root", n_bins * size if root else 0, np.int64),
             rows=np.empty(0, np.int32),  # others for each tree: they are as long as the table
             buffer=np.empty(0, np.int32),

@@ -278,7 +278,7 @@ def fill(table, grid, rows, start, end, whole, runs, labels, weights, first, las
     size = np.uint64(grid.size)
     origin = table.columns[first].offset
     labels_alone = of_labels(table, grid)
-    if labels_alone and grid.n_labels == 2:
+    if labels_alone and grid.n_labels == 2 and runs[0] == 0:
         _fill_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist)
         return
     for s in range((table.columns[last].offset - origin) * grid.size):

@@ -37,7 +37,7 @@ def look_at_all_rows(table, grid, growth):
     """Before a tree is grown on all rows: put them in their order, and find runs of one label among them."""
     for i in range(growth.rows.size):
         growth.rows[i] = i
-    if of_labels(table, grid) and grid.n_labels > 2:  # two have a loop of their own
+    if of_labels(table, grid):
         find_runs(grid.label, np.int64(0), np.int64(grid.label.size), growth.runs[2])
 
 
@@ -72,8 +72,7 @@ def prepare_job(table, grid, growth, labels, weights):
                 runs_of_node(of_all, grid.label, rows, node.start - first, node.end - first, runs, labels)
             elif of_labels(table, grid):
                 gather(grid, rows, node.start - first, node.end - first, labels, weights)
-                if grid.n_labels > 2:
-                    find_runs(labels, node.start - first, node.end - first, runs)
+                find_runs(labels, node.start - first, node.end - first, runs)
 
 
 @compiled_part

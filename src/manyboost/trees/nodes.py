@@ -62,7 +62,7 @@ class Growth(NamedTuple):
     free: NDArray[np.int32]  # histogram slots
     signed: NDArray[np.int64]  # sum over leaves of sign times sums, for shared_sign
     now: NDArray[np.int64]
-    runs: NDArray[np.int64]  # (3, n_labels + 2) runs of one label among the rows of the job's nodes, and among all rows
+    runs: NDArray[np.int64]  # (3, most runs + 2) runs of one label among the rows of the job's nodes, and among all rows
     root: NDArray[np.int64]  # the histogram of all rows where it is kept from tree to tree; else of size 0
     rows: NDArray[np.int32]  # each node owns a stretch
     buffer: NDArray[np.int32]
