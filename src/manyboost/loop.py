@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from manyboost.chance import Chance, round_generator
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
 from manyboost.rows import Decisions, Response, mixed
@@ -116,7 +117,7 @@ def boost(
     """
     settings, n_columns, given = work.settings, work.n_columns, task
     task = rows.agreed(task)
-    learner, chance = rows.learner(task, settings, work.threads), _Chance(settings.seed)
+    learner, chance = rows.learner(task, settings, work.threads), Chance(settings.seed)
     state = algorithm.start(task)
     scores = Decisions(given.codes, given.weight, n_columns, work.decoder)
     watched = None if validation is None else Decisions(validation.y, validation.weight, n_columns, work.decoder)
@@ -212,36 +213,12 @@ def _in_groups(posed: Problems) -> list[list[Problem]]:
     return [alone] if alone else [list(group) for group in posed if not isinstance(group, Problem)]
 
 
-class _Chance:
-    """The random numbers that problems are posed by.
-
-    Most algorithms draw none, and to make a generator takes as long as to ask them. So the same one is handed out until somebody draws from
-    it; questions are pure, and this one is then put again, with the numbers of its round.
-    """
-
-    def __init__(self, seed: int):
-        self._seed = seed
-        self._unused: np.random.Generator | None = np.random.default_rng(0)
-        self._untouched = self._unused.bit_generator.state
-
-    def pose(self, algorithm: Algorithm, task: Task, state: Any, round_: int, draw: int) -> tuple[Problems, Callable[[], bool]]:
-        """The problems of a round, and a way to ask whether chance had a part in them."""
-        if self._unused is not None:
-            posed = algorithm.pose(task, state, self._unused)
-            if self._unused.bit_generator.state == self._untouched:
-                return posed, lambda: False
-            self._unused = None
-        rng = round_generator(self._seed, round_, draw)
-        posed = algorithm.pose(task, state, rng)
-        return posed, lambda: rng.bit_generator.state != round_generator(self._seed, round_, draw).bit_generator.state
-
-
 def _tries(
-    algorithm: Algorithm, task: Task, state: Any, learner: Learner, round_: int, chance: _Chance, settings: Settings
+    algorithm: Algorithm, task: Task, state: Any, learner: Learner, round_: int, chance: Chance, settings: Settings
 ) -> Iterator[list[_Group]]:
     """What the groups of a round came to; where nothing did, and chance had a part in what was posed, what others came to."""
     for draw in range(MAX_DRAWS):
-        posed, any_drawn = chance.pose(algorithm, task, state, round_, draw)
+        posed, any_drawn = chance.ask(lambda rng: algorithm.pose(task, state, rng), round_, draw)
         made = [_solve(algorithm, task, state, learner, group, round_, settings.learning_rate) for group in _in_groups(posed)]
         yield made
         if any(group.gains for group in made) or not any_drawn():
@@ -356,11 +333,6 @@ def _revised(
         if watched is not None and watched_response is not None:
             watched.add(watched_response._replace(vectors=vectors), column)
     return out
-
-
-def round_generator(seed: int, round_: int, draw: int = 0) -> np.random.Generator:
-    """The random numbers of a round, and others for each further draw of what it poses."""
-    return np.random.default_rng([seed, round_, draw] if draw else [seed, round_])
 
 
 def _stop_reason(

@@ -98,16 +98,16 @@ def meet(crew):
 
 
 @compiled_part
-def is_for_all(table, growth, crew):
-    """Is there so much to do for the job's nodes that the crew should share it?"""
-    if crew.n == 1:
-        return False
+def crew_for_job(table, growth, crew, more):
+    """The crew; but the first works alone where there is too little to do for the job's nodes. The others then wait to meet it."""
+    if crew.part > 0 or crew.n == 1 or not more:
+        return crew
     n_rows = np.int64(0)
     for which in range(2):
         if growth.now[SMALL_OPEN + which]:
             node = growth.nodes[growth.now[SMALL + which]]
             n_rows += node.end - node.start
-    return n_rows * (table.columns.size - 1) >= crew.least
+    return crew if n_rows * (table.columns.size - 1) >= crew.least else Crew(0, 1, crew.words, crew.least)
 
 
 @compiled_part

@@ -9,7 +9,7 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed
-from manyboost.trees.crew import Crew, is_for_all, meet, share
+from manyboost.trees.crew import crew_for_job, meet, share
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import fill, find_runs, gather, of_feature, of_labels, runs_of_node
 from manyboost.trees.nodes import (
@@ -208,24 +208,22 @@ def grow_by_histogram(
             look_at_all_rows(table, grid, growth)
         more = start_tree(grid, rule, limits, growth, whole)
     while True:
-        crew_of_job = crew
         if part == 0:
             if more:
                 prepare_job(table, grid, growth, labels, weights)
-                if not is_for_all(table, growth, crew):
-                    crew_of_job = Crew(0, 1, crew.words, crew.least)
             now[MORE] = more
-        if crew_of_job.n == crew.n:
+        at_work = crew_for_job(table, growth, crew, more)
+        if at_work.n == crew.n:
             meet(crew)
             if not now[MORE]:
                 break
-        first, last = _columns_of_part(table, grid, crew_of_job)
-        gather_weights(grid, growth, weights, crew_of_job)
-        meet(crew_of_job)
+        first, last = _columns_of_part(table, grid, at_work)
+        gather_weights(grid, growth, weights, at_work)
+        meet(at_work)
         evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, *own)
-        meet(crew_of_job)
+        meet(at_work)
         if part == 0:
-            _take_best(crew_of_job, best, lefts)
+            _take_best(at_work, best, lefts)
             settle(grid, rule, growth, best[0], lefts[0])
             more = split_next(table, grid, rule, limits, growth)
     if part == 0:

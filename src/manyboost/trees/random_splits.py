@@ -5,7 +5,7 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.borrowing import borrowed
 from manyboost.trees.code_sums import sums_of_features
-from manyboost.trees.crew import Crew, is_for_all, meet, share
+from manyboost.trees.crew import crew_for_job, meet, share
 from manyboost.trees.criteria import NEWTON, node_weight
 from manyboost.trees.nodes import MORE, SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
 from manyboost.trees.random_categories import (
@@ -181,16 +181,14 @@ def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums
                 growth.rows[i] = i
         more = start_tree(grid, rule, limits, growth, whole)
     while True:
-        crew_of_job = crew
         if part == 0:
-            if more and not is_for_all(table, growth, crew):
-                crew_of_job = Crew(0, 1, crew.words, crew.least)
             now[MORE] = more
-        if crew_of_job.n == crew.n:
+        at_work = crew_for_job(table, growth, crew, more)
+        if at_work.n == crew.n:
             meet(crew)
             if not now[MORE]:
                 break
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, crew_of_job)
+        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, at_work)
         if part == 0:
             settle(grid, rule, growth, best, lefts)
             more = split_next(table, grid, rule, limits, growth)
