@@ -132,10 +132,12 @@ def _kernels_of(model: Any) -> _Kernels | None:
 @cache
 def _started(needed: _Kernels) -> None:
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    model = needed.kind(n_estimators=2, random_state=0, **{needed.name: needed.value}).fit(X, y)
-    model.predict_proba(X)
-    if hasattr(model, "staged_predict"):
-        list(model.staged_predict(X))
+    for known in (0.0, np.nan):  # a plain table, and one with a missing value, whose kernels are for any other
+        X[0, 0] = known
+        model = needed.kind(n_estimators=2, random_state=0, **{needed.name: needed.value}).fit(X, y)
+        model.predict_proba(X)
+        if hasattr(model, "staged_predict"):
+            list(model.staged_predict(X))
 
 
 def _log_loss(model: Any, labels: NDArray[Any], X: Any, y: NDArray[Any]) -> float:
