@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from manyboost import AdaBoostMHClassifier
+from manyboost import AdaBoostMHClassifier, SAMMEClassifier, threads
 from manyboost.model_file import fingerprint
-from manyboost.threads import LINE, WORTH_SHARING, Threads, over_rows
+from manyboost.threads import ALONE, LINE, WORTH_SHARING, Threads, over_rows
+from manyboost.trees import growing
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -69,3 +71,33 @@ def test_shared_rows_give_the_same_model():
     X, y = rng.random((WORTH_SHARING // 3 + 1, 4)), rng.integers(0, 3, WORTH_SHARING // 3 + 1)
     digests = {fingerprint(AdaBoostMHClassifier(n_estimators=2, random_state=0, calibrate=False, n_jobs=n).fit(X, y)) for n in (1, 2, 3)}
     assert len(digests) == 1
+
+
+def test_threads_that_work_together_do_not_wait_for_one_that_is_interrupted(monkeypatch):
+    rng = np.random.default_rng(0)
+    case = SAMMEClassifier(n_estimators=3, random_state=0, calibrate=False, n_jobs=2)
+    X, y = rng.random((200_000, 8)), rng.integers(0, 3, 200_000)
+    kernel, n_calls = growing.grow_by_histogram, []
+
+    def interrupted(*given):
+        n_calls.append(given[-2].part)
+        if given[-2].part == 0:
+            raise KeyboardInterrupt
+        return kernel(*given)
+
+    monkeypatch.setattr(growing, "grow_by_histogram", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        case.fit(X, y)
+    assert sorted(n_calls) == [0, 1]
+
+
+def test_threads_that_do_not_come_together_have_not_begun(monkeypatch):
+    monkeypatch.setattr(threads, "LONGEST_WAIT", 0.05)
+    begun = []
+    with ThreadPoolExecutor(1) as pool:
+        assert Threads(3, pool).together(begun.append, lambda: None) is False
+    assert not begun
+    assert ALONE.together(begun.append, lambda: None) is False
+    with Threads.of(3) as team:
+        assert team.together(begun.append, lambda: None)
+    assert sorted(begun) == [0, 1, 2]

@@ -75,10 +75,10 @@ class Threads:
             other.result()
         return values
 
-    def together(self, work: Callable[[int], Any]) -> bool:
+    def together(self, work: Callable[[int], Any], give_up: Callable[[], None]) -> bool:
         """Have all do the work at once, each with a number of its own, so that they can wait for each other.
 
-        False where they did not come together: then nobody has begun.
+        False where they did not come together: then nobody has begun. Should one be interrupted, ``give_up`` tells the others not to wait.
         """
         if self.pool is None:
             return False
@@ -87,9 +87,12 @@ class Threads:
         def when_all_are_here(part: int) -> bool:
             try:
                 here.wait(LONGEST_WAIT)
+                work(part)
             except BrokenBarrierError:
                 return False
-            work(part)
+            except BaseException:
+                give_up()
+                raise
             return True
 
         try:

@@ -25,7 +25,7 @@ THREAD_WORK = 1 << 16  # rows times columns of a node from which on it is worth 
 NODES_OF_A_TREE = 16  # as many times that must be in the root: to wake a thread, once for a tree, may take a quarter of a millisecond
 CELLS_AT_RANDOM = 4  # are compared with thresholds while one is counted in a histogram
 LOOKS = 2000  # in vain, after which a thread lets others use its core before it looks again
-ARRIVED, TURN, N_WORDS = 0, 8, 16  # words that threads meet by, in cache lines of their own
+ARRIVED, GIVEN_UP, TURN, N_WORDS = 0, 1, 8, 16  # words that threads meet by, in cache lines of their own
 
 
 class Crew(NamedTuple):
@@ -81,20 +81,21 @@ else:
 
 @compiled_part
 def meet(crew):
-    """Wait until all are here; what any of them has written, all can read."""
+    """Wait until all are here; what any of them has written, all can read. False if one has given up, before the first has begun."""
     if crew.n == 1:
-        return
+        return True
     words = crew.words
     turn = _look(words, TURN)
     if _add(words, ARRIVED, 1) == crew.n - 1:
         _add(words, ARRIVED, -crew.n)
         _add(words, TURN, 1)
-        return
+        return True
     n_looks = 0
-    while _look(words, TURN) == turn:
+    while _look(words, TURN) == turn and _look(words, GIVEN_UP) == 0:
         n_looks += 1
         if n_looks > LOOKS:
             _let_others_work()
+    return _look(words, GIVEN_UP) == 0
 
 
 @compiled_part

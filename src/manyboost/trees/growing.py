@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from manyboost.threads import ALONE, Threads
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Stored, Table
-from manyboost.trees.crew import N_WORDS, Crew, is_worth_a_crew, work_worth_sharing
+from manyboost.trees.crew import GIVEN_UP, N_WORDS, Crew, is_worth_a_crew, work_worth_sharing
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
@@ -357,7 +357,13 @@ class Grower:
     def _grow_together(self, grow: Callable[..., None], given: tuple[Any, ...], leaf: NDArray[np.int32]) -> bool:
         """Grow a tree by all of the team; False if they did not come together."""
         crew = Crew(0, self.team.n, np.zeros(N_WORDS, np.int64), work_worth_sharing(self.table))
-        return self.team.together(lambda part: grow(*given, crew._replace(part=part), leaf))
+        growth = given[4]
+
+        def give_up() -> None:
+            growth.now[MORE] = 0
+            crew.words[GIVEN_UP] = 1
+
+        return self.team.together(lambda part: grow(*given, crew._replace(part=part), leaf), give_up)
 
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])

@@ -200,7 +200,8 @@ def grow_by_histogram(
     if whole and part == 0 and changes.n < 0:
         look_at_all_rows(table, grid, growth)
     if growth.root.size:
-        meet(crew)
+        if not meet(crew):
+            return
         count_root(table, grid, changes, growth, *_columns_of_part(table, grid, crew))
         meet(crew)
     if part == 0:
