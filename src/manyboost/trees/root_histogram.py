@@ -38,7 +38,7 @@ class Changes(NamedTuple):
 def _round_to(exponent, values, labels, held, follow, rows, label, amount):
     """Round the values to the grid of this exponent, in ``held``; how many change, and their total in units of 2**UNIT_BITS, rounded down.
 
-    Rows that change are noted as long as they are no more than half of all and worth to ``follow``, else their number is -1.
+    Rows that change are noted if they are to be followed and no more than half of all; else their number is -1.
     """
     scale, most, unit = math.ldexp(1.0, exponent), 2.0**TOTAL_BITS, np.uint64(UNIT_BITS)
     n_changed, total = np.int64(0 if follow else -1), np.uint64(0)
