@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 PROJECT := pyproject.toml src/manyboost/__init__.py
-KERNELS := src/manyboost/compiled.py src/manyboost/rows.py $(foreach folder,trees learners maths svm,$(wildcard src/manyboost/$(folder)/*.py))
+KERNELS := src/manyboost/compiled.py $(foreach module,rows decisions lasting_weights,src/manyboost/$(module).py) $(foreach folder,trees learners maths svm,$(wildcard src/manyboost/$(folder)/*.py))
 # One thread for the libraries beneath: two test workers are enough for two cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 

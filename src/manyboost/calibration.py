@@ -152,7 +152,7 @@ def run_pilots(
         losses: list[float] = []
         stages: list[Floats] = []
 
-        def is_past_the_best(round_: int, _: dict[str, float], so_far: Boosted) -> bool:
+        def is_past_the_best(round_: int, _: Callable[[], dict[str, float]], so_far: Boosted) -> bool:
             if not give_up or round_ + 1 != lengths[len(losses)] or round_ + 1 == lengths[-1]:
                 return False
             stages.append(columns.after(round_ + 1, so_far))

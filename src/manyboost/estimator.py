@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -238,9 +238,9 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if earlier is None or not self._ended_by_itself():
             with progress_of(self, settings.n_estimators, earlier.n_rounds if earlier else 0) as show:
 
-                def after_round(round_: int, row: dict[str, float], so_far: Boosted) -> bool:
+                def after_round(round_: int, row: Callable[[], dict[str, float]], so_far: Boosted) -> bool:
                     show(round_, row)
-                    record = {"round": round_ + 1, **row}
+                    record = {"round": round_ + 1, **row()} if self.callbacks else {}
                     stop = any([bool(callback(record)) for callback in self.callbacks or ()])  # noqa: C419 (each is called)
                     return rounds.end_round(lambda: self._fitted_attributes(so_far.ensemble, decoder, 1.0)) or stop
 

@@ -17,9 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from manyboost.chance import Chance, round_generator
+from manyboost.decisions import Decisions
 from manyboost.maths.steps import length_of_least_loss
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
-from manyboost.rows import Decisions, Response, mixed
+from manyboost.rows import Response, mixed
 from manyboost.threads import Threads
 from manyboost.trees.exact_sums import exact_total
 from manyboost.weak_learning import MAX_DRAWS, Grown, GrownMember, Learner, Rows, Settings, Validation
@@ -105,7 +106,7 @@ def boost(
     *,
     validation: Validation | None = None,
     earlier: Boosted | None = None,
-    after_round: Callable[[int, dict[str, float], Boosted], bool] | None = None,
+    after_round: Callable[[int, Callable[[], dict[str, float]], Boosted], bool] | None = None,
 ) -> Boosted:
     """Boost until a rule says stop.
 
@@ -113,7 +114,8 @@ def boost(
     ----------
     validation : rows on which the error is watched; the rounds after the best one are dropped when it ends the fit
     earlier : what an earlier fit on the same rows made, to go on from
-    after_round : told the number of the round, its history and what has been made so far; True stops
+    after_round : told the number of the round, a way to its history (to look at each round's takes time) and what has been made so far;
+        True stops
     """
     settings, n_columns, given = work.settings, work.n_columns, task
     task = rows.agreed(task)
@@ -132,6 +134,10 @@ def boost(
     responses: list[Responses] = []  # of all members, where they are revised; and what these were at the round of least validation error
     grown_at_best: list[GrownMember] = []
     any_split = not out.earlier.is_constant
+
+    def row_of_round() -> dict[str, float]:
+        out.history["training_error"] += scores.errors()
+        return {name: values[-1] for name, values in out.history.items()}
 
     for round_ in range(first, settings.n_estimators):
         began = time.perf_counter()
@@ -163,9 +169,9 @@ def boost(
                 for gain, (member, vectors) in zip(best.gains, best.kept, strict=True)
             ]
             grown[:] = _revised(algorithm.revised(task, state), grown, responses, scores, watched)
+        scores.end_round()
         row = {
             "loss": best.loss,
-            "training_error": scores.error(),
             "validation_error": np.nan,
             "step": sum(answer.size for answer in answers) / len(answers),
             "n_trees": float(len(best.gains)),
@@ -175,12 +181,13 @@ def boost(
             "seconds": time.perf_counter() - began,
         }
         if validation is not None and watched is not None:
-            row["validation_error"] = watched.error() / float(validation.weight.sum())
-        for name in HISTORY:
-            out.history[name].append(row[name])
+            watched.end_round()
+            row["validation_error"] = watched.errors()[-1] / float(validation.weight.sum())
+        for name, value in row.items():
+            out.history[name].append(value)
         if algorithm.revises and validation is not None and best_round(out.history["validation_error"], settings.tol) == round_:
             grown_at_best = list(grown)
-        asked = after_round is not None and after_round(round_, row, out)
+        asked = after_round is not None and after_round(round_, row_of_round, out)
         out.stop_reason = _stop_reason(algorithm, task, row["loss"], answers, asked, out.history["validation_error"], settings, validation)
         if out.stop_reason:
             break
@@ -190,6 +197,7 @@ def boost(
     if not any_split:
         return Boosted(rows.no_members(n_columns), {name: [] for name in HISTORY}, NO_SPLIT)
     out.grown = grown_at_best or grown
+    out.history["training_error"] += scores.errors()
     return out
 
 

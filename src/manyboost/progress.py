@@ -11,7 +11,7 @@ from typing import Any
 
 LOGGER = logging.getLogger("manyboost")
 LINES = 10
-Show = Callable[[int, dict[str, float]], None]
+Show = Callable[[int, Callable[[], dict[str, float]]], None]
 
 
 @contextmanager
@@ -25,13 +25,14 @@ def progress_of(estimator: Any, n_rounds: int, first: int) -> Iterator[Show]:
 
         with Progress(*columns, console=Console(stderr=True)) as bar:
             name = bar.add_task(type(estimator).__name__, total=n_rounds, completed=first, error=float("nan"))
-            yield lambda round_, row: bar.update(name, completed=round_ + 1, error=row["training_error"])
+            yield lambda round_, row: bar.update(name, completed=round_ + 1, error=row()["training_error"])
     else:
         _let_lines_be_seen()
         every = max(1, n_rounds // LINES) if estimator.verbose == 1 else estimator.verbose - 1
 
-        def show(round_: int, row: dict[str, float]) -> None:
+        def show(round_: int, row_of_round: Callable[[], dict[str, float]]) -> None:
             if (round_ + 1) % every == 0 or round_ + 1 == n_rounds:
+                row = row_of_round()
                 shown = ", ".join(
                     f"{name} {row[name]:.4g}" for name in ("loss", "training_error", "validation_error") if row[name] == row[name]
                 )

@@ -13,11 +13,7 @@ from manyboost.compiled import compiled, compiled_part
 from manyboost.threads import Threads, over_rows
 
 Floats = NDArray[np.float64]
-
-
-BITS_OF_WEIGHT = 61  # of the total of weights that are added up in whole numbers
 BLOCK = 1 << 15  # rows that columns are added to one after the other, so that the leaves of the rows stay in the second-level cache
-CHUNK = 256  # rows whose scores stay in the first-level cache
 
 
 @compiled_part
@@ -39,87 +35,6 @@ def _add_leaf_vectors(columns, vectors, leaf, column, start, end):
                 used |= vectors[row, k] != 0.0
             if used:
                 _add_amounts(columns[column + k], amounts, leaf, begin, min(begin + BLOCK, end))
-
-
-@compiled_part
-def _weight_of_wrong(said, y, weight, begin):
-    """The weight of the rows from ``begin`` on of which something wrong is said; one weight is that of every row."""
-    wrong = np.int64(0)
-    if weight.size == 1:
-        for r in range(y.size):
-            wrong += said[r] != y[r]
-        return wrong * weight[0]
-    weights = weight[begin : begin + y.size]
-    for r in range(y.size):
-        wrong += weights[r] if said[r] != y[r] else np.int64(0)
-    return wrong
-
-
-@compiled
-def _add_votes(columns, label, amount, leaf, lead, y, weight, said, start, end):
-    """Each leaf adds a positive amount to the score of one label, so that no other label can overtake a row's first; the weight mistaken.
-
-    First the scores of a few rows, which lie far apart, then what follows from them, in vector registers.
-    """
-    scores, own = columns.reshape(-1), np.empty(CHUNK)
-    first, voted = np.empty(label.size, np.uint64), np.empty(CHUNK, np.uint16)
-    for of in range(label.size):
-        first[of] = label[of] * columns.shape[1]
-    wrong = np.int64(0)
-    for begin in range(start, end, CHUNK):
-        n = min(CHUNK, end - begin)
-        for r in range(n):
-            i = np.uint64(begin + r)
-            of = np.uint64(leaf[i])
-            score = scores[first[of] + i] + amount[of]
-            scores[first[of] + i] = score
-            own[r] = score
-            voted[r] = label[of]
-        before, highest = said[begin : begin + n], lead[begin : begin + n]
-        true = y[begin : begin + n]
-        for r in range(n):
-            better = (own[r] > highest[r]) | ((own[r] == highest[r]) & (voted[r] <= before[r]))
-            highest[r] = max(own[r], highest[r])
-            before[r] = voted[r] if better else before[r]
-        wrong += _weight_of_wrong(before, true, weight, begin)
-    return wrong
-
-
-@compiled_part
-def _add_up(columns, column, factor, begin, end, start, score):
-    """The sum of ``factor`` times ``column`` over the places ``begin`` to ``end``, of the rows from ``start`` on."""
-    for r in range(score.size):
-        score[r] = 0.0
-    for at in range(begin, end, 2):  # two at a time: fewer loads and stores of the score
-        other = min(at + 1, end - 1)
-        a, b = factor[at], factor[other] if other > at else 0.0
-        part, next_part = columns[column[at], start : start + score.size], columns[column[other], start : start + score.size]
-        for r in range(score.size):
-            score[r] += part[r] * a + next_part[r] * b
-
-
-@compiled
-def _decide(columns, leads, y, weight, said, start, end):
-    """The label of the highest score of each row, the first of equals, and the weight of the rows where it is wrong."""
-    room, best, label = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
-    n_scores = leads.start.size - 1 if leads.start.size else columns.shape[0]
-    wrong = np.int64(0)
-    for begin in range(start, end, CHUNK):
-        n = min(CHUNK, end - begin)
-        for k in range(n_scores):
-            score = room[:n]
-            if leads.start.size:
-                _add_up(columns, leads.column, leads.factor, leads.start[k], leads.start[k + 1], begin, score)
-            else:
-                score = columns[k, begin : begin + n]
-            for r in range(n):
-                better = k == 0 or score[r] > best[r]
-                best[r] = score[r] if better else best[r]
-                label[r] = k if better else label[r]
-        for r in range(n):
-            said[begin + r] = label[r]
-        wrong += _weight_of_wrong(said[begin : begin + n], y[begin : begin + n], weight, begin)
-    return wrong
 
 
 @compiled
@@ -251,106 +166,21 @@ def in_parts(team: Threads, n_blocks: int, work: Callable[[int, int], None]) -> 
     list(team.map(lambda part: work(ends[part], ends[part + 1]), range(team.n)))
 
 
-def _check_columns(vectors: Floats, column: int, n_columns: int) -> None:
+def check_columns(vectors: Floats, column: int, n_columns: int) -> None:
     """The kernels check no bounds, and trees may come from a file."""
     if column + vectors.shape[1] > n_columns:
         raise ValueError(f"leaves of {vectors.shape[1]} numbers do not fit columns {column} to {n_columns - 1}.")
 
 
-class Leads(NamedTuple):
-    """How far each score leads what is common to all: a decoder less the most frequent number of each column, which decides nothing.
-
-    Score k is the sum of ``factor`` times ``column`` over the places ``start[k]`` to ``start[k + 1]``. Empty where columns are scores.
-    """
-
-    start: NDArray[np.intp]
-    column: NDArray[np.intp]
-    factor: Floats
-
-    @classmethod
-    def of(cls, decoder: Floats | None) -> Leads:
-        if decoder is None:
-            return cls(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
-        common = []
-        for row in decoder:
-            numbers, counts = np.unique(row, return_counts=True)
-            common.append(numbers[counts.argmax()])
-        leads = decoder - np.array(common)[:, None]
-        score, column = np.nonzero(leads.T)
-        return cls(np.searchsorted(score, np.arange(decoder.shape[1] + 1)), column, leads[column, score])
-
-
-class Decisions:
-    """The columns of rows whose classes are known, and the weight of the rows that they mistake, added up in whole numbers.
-
-    Parameters
-    ----------
-    y, weight : (n,) classes and weights of the rows
-    n_columns : C, the number of columns; they start at zero
-    decoder : (C, K) what a column means for the K scores; None when the columns are the scores
-    """
-
-    def __init__(self, y: NDArray[np.integer], weight: Floats, n_columns: int, decoder: Floats | None):
-        self._y = y.astype(np.uint16, copy=False)
-        self._exponent = BITS_OF_WEIGHT - int(np.frexp(weight.sum())[1])
-        weight = weight[:1] if (weight == weight[0]).all() else weight
-        self._weight = np.rint(np.ldexp(weight, self._exponent)).astype(np.int64)
-        self._columns = np.zeros((n_columns, len(y)))
-        self._leads = Leads.of(decoder)
-        self._said = np.zeros(len(y), np.uint16)
-        self._lead: Floats | None = None  # the score of what is said, where all votes were added since
-        self._wrong = 0
-        self._decided = decoder is None
-
-    def add(self, response: Response, column: int) -> None:
-        """Add what a member says of each row to its columns, from ``column`` on."""
-        vectors, leaf, numbers = response
-        _check_columns(vectors, column, len(self._columns))
-        n = len(self._y)
-        if numbers is not None:
-            self._decided, self._lead = False, None
-            over_rows(n, vectors.shape[1], partial(_add_multiples, self._columns, vectors[0], numbers, column))
-            return
-        label = vectors.argmax(axis=1)
-        amount = vectors[np.arange(len(vectors)), label]
-        if self._decided and np.count_nonzero(vectors) == len(vectors) and amount.min() > 0:  # one of each leaf, and not below zero
-            if self._lead is None:  # at first all are zero, and to look each of them up would take room
-                self._lead = self._columns[self._said, np.arange(n)] if self._said.any() or self._columns[0].any() else np.zeros(n)
-            self._weigh(partial(_add_votes, self._columns, label + column, amount, leaf, self._lead))
-            return
-        self._decided, self._lead = False, None
-        over_rows(n, vectors.shape[1], partial(_add_leaf_vectors, self._columns, vectors, leaf, column))
-
-    def _weigh(self, decide: Callable[..., int]) -> None:
-        """Have the rows decided, and add up the weight of those that are mistaken."""
-        wrong: list[int] = []
-        rows = self._y, self._weight, self._said
-        over_rows(len(self._y), 1, lambda start, end: wrong.append(int(decide(*rows, start, end))))
-        self._wrong = sum(wrong)
-
-    def read(self, columns: Floats) -> None:
-        """From now on these, (n, C) with those of a column side by side in memory, are the columns: who keeps them has added to them."""
-        self._columns, self._decided, self._lead = columns.T, False, None
-
-    def clear(self) -> None:
-        """Start anew, as when all that was added has changed."""
-        self._columns[:] = 0.0
-        self._said[:] = 0
-        self._lead = None
-        self._decided = not len(self._leads.start)
-
-    def error(self) -> float:
-        """The weight of the rows whose highest score (the first of equals) is not at their class."""
-        if not self._decided:
-            self._weigh(partial(_decide, self._columns, self._leads))
-            self._decided = not len(self._leads.start)
-        return float(np.ldexp(float(self._wrong), -self._exponent))
-
-
 def add_leaf_vectors(columns: Floats, vectors: Floats, leaf: NDArray[np.integer], column: int) -> None:
     """Add ``vectors[leaf]`` to ``columns`` (n, C) from ``column`` on."""
-    _check_columns(vectors, column, columns.shape[1])
+    check_columns(vectors, column, columns.shape[1])
     over_rows(len(columns), vectors.shape[1], partial(_add_leaf_vectors, columns.T, vectors, leaf, column))
+
+
+def add_multiples(columns: Floats, vector: Floats, numbers: Floats, column: int) -> None:
+    """Add ``numbers * vector`` to ``columns`` (n, C) from ``column`` on."""
+    over_rows(len(numbers), len(vector), partial(_add_multiples, columns.T, vector, numbers, column))
 
 
 def scaled_at_classes(
