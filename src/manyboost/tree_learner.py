@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
@@ -186,4 +186,4 @@ class TreeLearner:
 
 def _in_bytes(found: Grown) -> Grown:
     """The same with leaves in a byte for each row, if there are so few: those of all trees of a round wait for the update together."""
-    return replace(found, leaf=found.leaf.astype(np.uint8)) if found.member.n_leaves <= MAX_IN_BYTE else found
+    return Grown(found.member, found.leaf.astype(np.uint8), found.leaves) if found.member.n_leaves <= MAX_IN_BYTE else found

@@ -20,9 +20,12 @@ N_RANDOM_CODES = 200
 MAX_DRAWS_OF_COLUMNS = 100
 
 
+_identity = lru_cache(maxsize=8)(np.eye)  # asked for round after round
+
+
 def one_hot(labels: NDArray[np.integer], K: int) -> Floats:
     """1 at the label, 0 elsewhere: (n, K)."""
-    return np.asarray(np.eye(K)[labels])
+    return _identity(K).take(labels, axis=0)
 
 
 def symmetric(K: int) -> Floats:
