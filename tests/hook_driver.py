@@ -87,4 +87,4 @@ def drive(
 def shares(state: Any) -> Floats:
     """The weights of the state, scaled to sum to one: over all, or over each row where every row is a distribution of its own."""
     values = np.asarray(state.values)
-    return values / (values.sum() if len(state.exponent) == 1 else values.sum(axis=1, keepdims=True))
+    return values / (values.sum() if np.size(state.exponent) == 1 else values.sum(axis=1, keepdims=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from estimators import each, each_with_settings
@@ -142,7 +144,7 @@ class ChangesItsState(Wrong):
     def update(self, task, w, gains):
         self.n_updates = getattr(self, "n_updates", 0) + 1
         after = super().update(task, w, gains)
-        return after.updated(after.values * (1 + self.n_updates * task.y))
+        return replace(after, values=after.values * (1 + self.n_updates * task.y))
 
 
 @pytest.mark.parametrize(

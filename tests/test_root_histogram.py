@@ -15,7 +15,7 @@ from manyboost.trees.criteria import ENTROPY_CRITERION, GINI_CRITERION
 from manyboost.trees.exact_sums import fine_exponent
 from manyboost.trees.growing import Grower, GrowthLimits
 from manyboost.trees.root_histogram import GRID_STEP, KeptWeights
-from manyboost.trees.statistics import Statistics
+from manyboost.trees.statistics import ROWS_OF_BLOCK, Lasting, Statistics
 
 
 def changed(rng, weight):
@@ -29,38 +29,53 @@ def changed(rng, weight):
     return weight if weight.any() else np.ones(len(weight))
 
 
-def put(kept, label, weight, K):
+def no_turns(n):
+    return Lasting(np.zeros(-(-n // ROWS_OF_BLOCK), np.int64), 0)
+
+
+def after_turn(lasting, before, weight):
+    """What is told of new weights: blocks that have changed, and now and then one that has not."""
+    rows = np.flatnonzero(before != weight)
+    lasting.changed[rows // ROWS_OF_BLOCK] = lasting.turn + 1
+    lasting.changed[lasting.turn % len(lasting.changed)] = lasting.turn + 1
+    return lasting._replace(turn=lasting.turn + 1)
+
+
+def put(kept, label, weight, K, lasting):
     half = len(label) // 2 + 1
     room = np.empty(half, np.int32), np.empty(half, np.uint16), np.empty(half, np.int64)
-    return kept.put(Statistics.of_labels(label, weight, K, lasting=True), *room)
+    return kept.put(Statistics.of_labels(label, weight, K, lasting), lasting, *room)
 
 
 def test_the_grid_follows_from_the_weights_alone():
     rng = np.random.default_rng(0)
     n_followed = 0
     for n in (1, 7, 1024, 2500):
-        label, weight, kept = rng.integers(0, 3, n).astype(np.uint16), rng.random(n), KeptWeights()
+        label, weight, kept, lasting = rng.integers(0, 3, n).astype(np.uint16), rng.random(n), KeptWeights(), no_turns(n)
         for _ in range(150):
-            before = None if kept._labels is None else kept._values.copy()
+            before, last = kept._values.copy(), weight
             weight = changed(rng, weight)
-            grid, exponent, changes = put(kept, label, weight, 3)
+            lasting = after_turn(lasting, last, weight)
+            if rng.random() < 0.2:  # nobody grew a tree
+                continue
+            grid, exponent, changes = put(kept, label, weight, 3, lasting)
             assert exponent == fine_exponent(weight) // GRID_STEP * GRID_STEP
             np.testing.assert_array_equal(grid.weight, np.rint(np.ldexp(weight, exponent)).astype(np.int64))
             if changes.n >= 0:
                 rows = changes.rows[: changes.n]
                 np.testing.assert_array_equal(rows, np.flatnonzero(grid.weight != before))
-                np.testing.assert_array_equal(changes.label[: changes.n], label[rows])
                 np.testing.assert_array_equal(changes.amount[: changes.n], (grid.weight - before)[rows])
                 n_followed += changes.n > 0
     assert n_followed > 50
 
 
-def test_other_labels_are_counted_anew():
-    label, weight, kept = np.zeros(9, np.uint16), np.ones(9), KeptWeights()
-    counts = [put(kept, which, weight, 2)[2].n for which in (label, label, label.copy())]
+def test_other_labels_and_other_weights_are_counted_anew():
+    label, weight, kept, lasting = np.zeros(9, np.uint16), np.ones(9), KeptWeights(), no_turns(9)
+    counts = [put(kept, which, weight, 2, lasting)[2].n for which in (label, label, label.copy())]
     assert counts == [-1, 0, -1]
+    assert put(kept, kept._labels, weight, 2, no_turns(9))[2].n == -1
     kept.forget()
-    assert put(kept, label, weight, 2)[2].n == -1
+    assert put(kept, label, weight, 2, lasting)[2].n == -1
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -90,13 +105,14 @@ def test_trees_are_those_of_a_new_grower(K, in_order, n_threads, monkeypatch):
             table = share_columns(apply_bins(X, find_cuts(X, np.ones(n), np.zeros(X.shape[1], np.int32), 255), FEATURE_MAJOR))
             limits = GrowthLimits(max_depth=int(rng.integers(1, 5)), max_leaf_nodes=rng.choice([None, 6]))
             criterion = ENTROPY_CRITERION if case % 4 == 3 else GINI_CRITERION
-            grower, weight = Grower(table, limits, team), rng.random(n)
+            grower, weight, lasting = Grower(table, limits, team), rng.random(n), no_turns(n)
             for turn in range(8):
-                statistics = Statistics.of_labels(label, weight, K, lasting=True)
+                statistics = Statistics.of_labels(label, weight, K, lasting)
                 drawn = rng.permutation(n)[: n // 2].astype(np.int32) if turn == 5 else None
                 made = [one.grow(statistics, criterion, 0, drawn) for one in (grower, Grower(table, limits, ALONE))]
                 assert_same_tree(*made, (case, turn))
-                weight = np.where(rng.random(n) < rng.choice([0.02, 0.3, 0.7]), weight * rng.uniform(0.05, 0.9), weight)
+                last, weight = weight, np.where(rng.random(n) < rng.choice([0.0, 0.02, 0.3, 0.7]), weight * rng.uniform(0.05, 0.9), weight)
+                lasting = after_turn(lasting, last, weight)
     assert sum(count >= 0 for count in counts) > 20
 
 

@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.lasting_weights import LastingWeights
 from manyboost.maths.number_steps import scaled_by_number
 from manyboost.rows import add_leaf_vectors, scale_by_leaf, scaled_at_classes, scaled_pairs
 from manyboost.trees.criteria import Criterion
@@ -226,6 +227,12 @@ class Gain:
         if table.shape[1] != task.K:  # the kernel checks no bounds, and trees may come from a file
             raise ValueError(f"leaves of {table.shape[1]} numbers do not fit {task.K} classes.")
         return scaled_at_classes(values, table, task.codes, self.leaf, out)
+
+    def scale_lasting(self, weights: LastingWeights, table: Floats, task: Task, common: float) -> LastingWeights:
+        """``weights * table[leaf, y] * common``, written over: a table with an entry per leaf and class, where most are 1."""
+        if table.shape[1] != task.K:
+            raise ValueError(f"leaves of {table.shape[1]} numbers do not fit {task.K} classes.")
+        return weights.scaled(table, task.codes, self.leaf, common)
 
     def scale(self, values: Floats, others: Floats, own: Floats, y: NDArray[np.uint16]) -> Floats:
         """``values`` (n, K), multiplied where they are by ``others[leaf]``, but by ``own[leaf]`` at each row's class."""

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyboost.estimator import BoostingClassifier
+from manyboost.lasting_weights import LastingWeights
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import softmax
 from manyboost.maths.steps import clipped_error
-from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, integer
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import ENTROPY_CRITERION, GINI_CRITERION
@@ -58,12 +58,12 @@ class AdaBoostM1Classifier(BoostingClassifier):
     max_depth: int | None = integer(10, low=1, none="no limit")
     splitter: str = choice("random", "best", "random")
 
-    def start(self, task: Task) -> Weights:
-        return Weights.of(task.weight)
+    def start(self, task: Task) -> LastingWeights:
+        return LastingWeights.of(task.weight)
 
-    def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
+    def pose(self, task: Task, w: LastingWeights, rng: np.random.Generator) -> Sequence[Problem]:
         criterion = GINI_CRITERION if self.criterion == "gini" else ENTROPY_CRITERION
-        return [Problem(Statistics.of_labels(task.codes, w.values, task.K, lasting=True), criterion)]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K, w.lasting), criterion)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         sums, said = leaves.sums, one_hot(leaves.label, task.K)
@@ -74,11 +74,10 @@ class AdaBoostM1Classifier(BoostingClassifier):
         alpha = float(np.log((1 - error) / error))
         return Answer(alpha * said, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
 
-    def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
+    def update(self, task: Task, w: LastingWeights, gains: Sequence[Gain]) -> LastingWeights:
         (gain,) = gains
         common = float(np.exp(gain.vectors[0].sum() / 2))
-        own = None if w.values is task.weight else w.values  # written over, unless they are the task's
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task, out=own), common)
+        return gain.scale_lasting(w, np.exp(-gain.vectors), task, common)
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

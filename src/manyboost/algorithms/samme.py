@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyboost.estimator import BoostingClassifier
+from manyboost.lasting_weights import LastingWeights
 from manyboost.maths.codes import one_hot
 from manyboost.maths.links import softmax
 from manyboost.maths.steps import NO_EDGE, clipped_error
-from manyboost.maths.weights import Weights
 from manyboost.parameters import choice, integer
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import ENTROPY_CRITERION, GINI_CRITERION
@@ -60,13 +60,12 @@ class SAMMEClassifier(BoostingClassifier):
     n_estimators: int = integer(200, low=1)
     max_depth: int | None = integer(8, low=1, none="no limit")
 
-    def start(self, task: Task) -> Weights:
-        return Weights.of(task.weight)
+    def start(self, task: Task) -> LastingWeights:
+        return LastingWeights.of(task.weight)
 
-    def pose(self, task: Task, w: Weights, rng: np.random.Generator) -> Sequence[Problem]:
+    def pose(self, task: Task, w: LastingWeights, rng: np.random.Generator) -> Sequence[Problem]:
         criterion = GINI_CRITERION if self.criterion == "gini" else ENTROPY_CRITERION
-        first = w.values is task.weight
-        return [Problem(Statistics.of_labels(task.codes, w.values, task.K, lasting=True), criterion, tag=first)]
+        return [Problem(Statistics.of_labels(task.codes, w.values, task.K, w.lasting), criterion, tag=w.lasting.turn == 0)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         K, sums, said = task.K, leaves.sums, one_hot(leaves.label, task.K)
@@ -79,11 +78,10 @@ class SAMMEClassifier(BoostingClassifier):
         alpha = math.log((1 - err) / err) + math.log(K - 1)
         return Answer(alpha * said, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)
 
-    def update(self, task: Task, w: Weights, gains: Sequence[Gain]) -> Weights:
+    def update(self, task: Task, w: LastingWeights, gains: Sequence[Gain]) -> LastingWeights:
         (gain,) = gains
         common = math.exp(gain.vectors[0].sum() / task.K)  # exp(alpha / K); with it, <c_l, f> / K of the paper's codes is the exponent
-        own = None if w.values is task.weight else w.values  # written over, unless they are the task's
-        return w.updated(gain.scale_at_classes(w.values, np.exp(-gain.vectors), task, out=own), common)
+        return gain.scale_lasting(w, np.exp(-gain.vectors), task, common)
 
     def link(self, columns: Floats) -> Floats:
         return softmax(columns)

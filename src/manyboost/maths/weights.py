@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,14 +38,12 @@ def shares(weight: Floats) -> Floats:
 class Weights:
     """Non-negative weights, kept up to a power of two.
 
-    A power of two changes no bit of a weight's fraction, so rescaling cannot change a model. ``values * factor * 2**exponent`` are
-    the weights proper, whose total is the algorithm's loss. ``exponent`` has one entry, or one for each row of ``values``; ``factor``,
-    which is at least 1 and below 2, is what all have in common: values that it alone has changed are the same values.
+    A power of two changes no bit of a weight's fraction, so rescaling cannot change a model. ``values * 2**exponent`` are the weights
+    proper, whose total is the algorithm's loss. ``exponent`` has one entry, or one for each row of ``values``.
     """
 
     values: Floats
     exponent: NDArray[np.int64]
-    factor: float = 1.0
 
     @classmethod
     def of(cls, values: Floats, each_row: bool = False) -> Weights:
@@ -57,16 +54,15 @@ class Weights:
         """Of all values, or of each row of them."""
         return np.asarray(np.sum(self.values, keepdims=True).reshape(1) if len(self.exponent) == 1 else self.values.sum(axis=1))
 
-    def updated(self, values: Floats, common: float = 1.0) -> Weights:
-        """New values, all to be multiplied by ``common``, on the same scale, brought back into range if they are about to leave it."""
-        fraction, power = math.frexp(self.factor * common)
-        new = Weights(values, self.exponent if power == 1 else self.exponent + (power - 1), 2 * fraction)
+    def updated(self, values: Floats) -> Weights:
+        """New values on the same scale, brought back into range if they are about to leave it."""
+        new = Weights(values, self.exponent)
         shift = np.frexp(new._sums)[1].astype(np.int64)
         if np.abs(shift).max() <= RANGE:
             return new
         shift = np.where(np.abs(shift) > RANGE, shift, 0)
-        return Weights(np.ldexp(values, -shift if len(shift) == 1 else -shift[:, None]), new.exponent + shift, new.factor)
+        return Weights(np.ldexp(values, -shift if len(shift) == 1 else -shift[:, None]), self.exponent + shift)
 
     def total(self) -> float:
         """The total of the weights proper."""
-        return float(np.ldexp(self._sums * self.factor, self.exponent).sum())
+        return float(np.ldexp(self._sums, self.exponent).sum())

@@ -22,7 +22,7 @@ from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
 from manyboost.trees.lanes import EIGHT
 from manyboost.trees.node_sums import Grid, Shares
-from manyboost.trees.nodes import BEST, MORE, N_NODES, NODE, Growth, Limits, weight_of_rows
+from manyboost.trees.nodes import BEST, MORE, N_NODES, N_NOW, NODE, Growth, Limits, weight_of_rows
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.root_histogram import Changes, KeptWeights
@@ -230,7 +230,7 @@ class Grower:
             open=self._array("open", limits.max_leaves, np.int32),
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
-            now=self._array("now", MORE + 1, np.int64),
+            now=self._array("now", N_NOW, np.int64),
             runs=self._array("runs", (3, max(size, MANY_RUNS) + 2), np.int64),
             root=self._array("root", n_bins * size if root else 0, np.int64),
             rows=np.empty(0, np.int32),  # others for each tree: they are as long as the table
@@ -304,11 +304,11 @@ class Grower:
 
     def on_grid(self, statistics: Statistics, criterion: Criterion, rows: NDArray[np.int32] | None = None) -> Numbers:
         """The statistics as whole numbers: the first step of :meth:`grow`, after which they need not be there any more."""
-        if rows is None and statistics.lasting and statistics.n_dense == 0 and not self.limits.random:
+        if rows is None and statistics.lasting is not None and statistics.n_dense == 0 and not self.limits.random:
             n = self.table.n_rows
             places, buffer = np.empty(n, np.int32), _in_pairs(n)
             room = places, self._array("labels", n // 2 + 1, np.uint16), buffer.view(np.int64)
-            grid, exponent, changes = self._kept.put(statistics, *room)
+            grid, exponent, changes = self._kept.put(statistics, statistics.lasting, *room)
             return Numbers(grid, exponent, *((changes, (places, buffer)) if self._counts_root(statistics) else (NO_CHANGES, None)))
         self._kept.forget()
         return Numbers(*to_grid(statistics, self.limits.random, rows, pairs=criterion.code == PAIR_OF_CLASSES), NO_CHANGES, None)
@@ -340,7 +340,8 @@ class Grower:
             weights = buffer.view(np.int64)  # no row is moved while weights are looked at
         if rows is not None:
             growth.rows[:] = rows  # a copy: they will be moved about
-        growth.runs[2, 0] = 0
+        if changes.n < 0:
+            growth.runs[2, 0] = 0
         limits = room.limits._replace(seed=np.uint64(seed)) if self.limits.random else room.limits
         context = table, grid, rule, limits, growth, whole
         grow: Callable[..., None]
@@ -367,7 +368,7 @@ class Grower:
 
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])
-        nodes = growth.nodes[:n].view(np.uint8).copy().view(NODE)  # to copy records takes several times as long
+        nodes = np.frombuffer(bytearray(growth.nodes[:n].tobytes()), NODE)  # to copy records takes several times as long
         gain = nodes["gain"]
         np.ldexp(gain, -exponent, out=gain)
         return Tree(nodes, np.ldexp(growth.sums[:n, : grid.n_dense + grid.n_labels].astype(np.float64), -exponent))

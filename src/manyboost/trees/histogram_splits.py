@@ -13,6 +13,7 @@ from manyboost.trees.crew import crew_for_job, meet, share
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import fill, find_runs, gather, of_feature, of_labels, runs_of_node
 from manyboost.trees.nodes import (
+    IN_ORDER,
     LARGE,
     LARGE_OPEN,
     MORE,
@@ -85,8 +86,9 @@ def gather_weights(grid, growth, weights, crew):
         if _is_counted(growth.now, which):
             node = growth.nodes[growth.now[SMALL + which]]
             start, end = share(crew, node.start, node.end)
-            for r in range(start, end):
-                weights[r - first] = grid.weight[growth.rows[r]]
+            gathered, rows = weights[start - first :], growth.rows[start:end]
+            for r in range(rows.size):
+                gathered[r] = grid.weight[np.uint64(rows[r])]
 
 
 @compiled_part
@@ -205,9 +207,8 @@ def grow_by_histogram(
         count_root(table, grid, changes, growth, *_columns_of_part(table, grid, crew))
         meet(crew)
     if part == 0:
-        if whole and changes.n >= 0:  # which stood where the rows will stand
-            look_at_all_rows(table, grid, growth)
         more = start_tree(grid, rule, limits, growth, whole)
+        now[IN_ORDER] = whole and changes.n >= 0  # which stand where the rows will stand; runs are those of the tree before
     while True:
         if part == 0:
             if more:

@@ -37,6 +37,8 @@ NODE = np.dtype(
 # What is going on, one int64 each: counts, then the job: two siblings to evaluate and where their histograms are.
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
 MORE = 12  # is there a job?
+IN_ORDER = 13  # are the root's rows all of the table, in their order, and not to be looked up?
+N_NOW = 14
 
 
 class Limits(NamedTuple):
@@ -202,7 +204,7 @@ def split_next(table, grid, rule, limits, growth):
         if is_last and table.layout == FEATURE_MAJOR:
             middle = np.int64(NOT_COUNTED)
         else:
-            middle = np.int64(partition(table, nodes[node], growth.rows, growth.buffer))
+            middle = np.int64(partition(table, nodes[node], growth.rows, growth.buffer, node == 0 and now[IN_ORDER] == 1))
         for side in range(2):
             start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
             child = _add_node(nodes, now, start, end, np.int32(nodes[node].depth + 1))
@@ -295,11 +297,13 @@ def close_tree(table, growth, leaf):
         if node.feature < 0:
             n_leaves += 1
             if node.start != NOT_COUNTED and node.end != NOT_COUNTED:
+                in_order = n == 0 and growth.now[IN_ORDER] == 1
                 for r in range(node.start, node.end):
-                    leaf[growth.rows[r]] = number[n]
+                    leaf[r if in_order else growth.rows[r]] = number[n]
     for n in range(n_nodes):
         node = nodes[n]
         if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
-            middle = node.end - tell_sides(table, node, growth.rows, number[node.left], leaf)
+            in_order = n == 0 and growth.now[IN_ORDER] == 1
+            middle = node.end - tell_sides(table, node, growth.rows, in_order, number[node.left], leaf)
             nodes[node.left].end = middle
             nodes[node.right].start = middle

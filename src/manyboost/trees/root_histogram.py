@@ -15,67 +15,74 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.exact_sums import TOTAL_BITS, exponent_for
-from manyboost.trees.histogram import add_labels, find_runs
+from manyboost.trees.histogram import add_labels, find_runs, runs_of_node
 from manyboost.trees.node_sums import Grid
-from manyboost.trees.statistics import Statistics
+from manyboost.trees.statistics import ROWS_OF_BLOCK, Lasting, Statistics
 
 GRID_STEP = 8  # exponents are multiples of it, so that few rounds change the grid
 NO_GRID = 1 << 20  # an exponent that no grid has
 UNIT_BITS = 20  # of the unit in which the total is added up: too large a one does not run over
-ROWS_AT_ONCE = 1024
 
 
 class Changes(NamedTuple):
-    """The rows that are not what they were when the tree before was grown."""
+    """The rows that are not what they were when the tree before was grown, in their order."""
 
     rows: NDArray[np.int32]
-    label: NDArray[np.uint16]
+    label: NDArray[np.uint16]  # room for their labels
     amount: NDArray[np.int64]
     n: int  # of them; -1 where all rows must be counted
 
 
 @compiled_part
-def _round_to(exponent, values, labels, held, follow, rows, label, amount):
+def _round_to(exponent, values, held, totals, changed, seen, rows, amount):
     """Round the values to the grid of this exponent, in ``held``; how many change, and their total in units of 2**UNIT_BITS, rounded down.
 
-    Rows that change are noted if they are to be followed and no more than half of all; else their number is -1.
+    Blocks that were not changed after the turn ``seen`` are not looked at; it is -1 where they were on another grid. Else rows that change
+    are noted if they are no more than half of all. Where they are not, their number is -1.
     """
     scale, most, unit = math.ldexp(1.0, exponent), 2.0**TOTAL_BITS, np.uint64(UNIT_BITS)
-    n_changed, total = np.int64(0 if follow else -1), np.uint64(0)
-    new, differs = np.empty(ROWS_AT_ONCE, np.int64), np.zeros(ROWS_AT_ONCE, np.uint8)
+    n_changed, total = np.int64(-1 if seen < 0 else 0), np.uint64(0)
+    new, differs = np.empty(ROWS_OF_BLOCK, np.int64), np.zeros(ROWS_OF_BLOCK, np.uint8)
     eight_differ = differs.view(np.uint64)
-    for begin in range(0, values.size, ROWS_AT_ONCE):
-        n = min(ROWS_AT_ONCE, values.size - begin)
+    for block in range(changed.size):
+        if changed[block] <= seen:
+            total += totals[block]
+            continue
+        begin = block * ROWS_OF_BLOCK
+        n = min(ROWS_OF_BLOCK, values.size - begin)
         given, before = values[begin : begin + n], held[begin : begin + n]
-        changed = np.int64(0)
+        n_differ, of_block = np.int64(0), np.uint64(0)
         for r in range(n):
             new[r] = np.int64(np.rint(min(given[r] * scale, most)))
-            total += np.uint64(new[r]) >> unit
+            of_block += np.uint64(new[r]) >> unit
             differs[r] = new[r] != before[r]
-            changed += differs[r]
-        for r in range(n, ROWS_AT_ONCE):
+            n_differ += differs[r]
+        totals[block] = of_block
+        total += of_block
+        if n_differ == 0:
+            continue
+        for r in range(n, ROWS_OF_BLOCK):
             differs[r] = 0
-        if n_changed >= 0 and n_changed + changed > values.size // 2:
+        if n_changed >= 0 and n_changed + n_differ > values.size // 2:
             n_changed = np.int64(-1)
-        elif n_changed >= 0 and changed > 0:
+        elif n_changed >= 0:
             at = np.uint64(n_changed)
-            for word in range(ROWS_AT_ONCE // 8):
+            for word in range(ROWS_OF_BLOCK // 8):
                 if eight_differ[word]:
                     for r in range(8 * word, 8 * word + 8):
                         rows[at] = begin + r  # written anyway, kept if it changed: no branch to mispredict
                         at += np.uint64(differs[r])
-            for c in range(n_changed, n_changed + changed):
+            for c in range(n_changed, n_changed + n_differ):
                 r = np.uint64(rows[c] - begin)
-                label[c] = labels[rows[c]]
                 amount[c] = new[r] - before[r]
-            n_changed += changed
+            n_changed += n_differ
         for r in range(n):
             before[r] = new[r]
     return n_changed, np.int64(total)
 
 
 @compiled
-def _put_on_grid(values, labels, held, last, rows, label, amount):
+def _put_on_grid(values, held, totals, last, changed, seen, rows, amount):
     """Round the values to the grid that their total allows, in ``held``, where they were on that of exponent ``last`` for the tree before.
 
     The exponent, and how many rows have changed: -1 where the grid has, or where it takes less time to count all rows.
@@ -87,18 +94,32 @@ def _put_on_grid(values, labels, held, last, rows, label, amount):
         if turn == 1 and (total < low or total >= high):
             exponent = np.int64(exponent_for(values, values[:0]) // GRID_STEP * GRID_STEP)
         if (exponent == last) == (turn == 0) and exponent != NO_GRID:
-            n_changed, total = _round_to(exponent, values, labels, held, exponent == last, rows, label, amount)
+            n_changed, total = _round_to(exponent, values, held, totals, changed, seen if turn == 0 else np.int64(-1), rows, amount)
     return exponent, n_changed
+
+
+@compiled_part
+def _runs_of_changes(label, rows, n, of_all, labels):
+    """Runs of one label among rows that have changed, and their labels: where runs are known, those of the first row of each."""
+    runs, start = np.empty(of_all.size, np.int64), np.int64(0)
+    if of_all[0] > 0:
+        runs_of_node(of_all, label, rows, start, n, runs, labels)
+    else:
+        for c in range(n):
+            labels[c] = label[rows[c]]
+        find_runs(labels, start, n, runs)
+    return runs
 
 
 @compiled_part
 def count_root(table, grid, changes, growth, first, last):
     """Bring columns ``first`` to ``last`` of the root's histogram up to date, and with the first column the root's sums."""
-    size, root, runs = grid.size, growth.root, np.empty(grid.size + 2, np.int64)
+    size, root, runs = grid.size, growth.root, growth.runs[2]
     anew = changes.n < 0
     rows, labels, amounts = (growth.rows, grid.label, grid.weight) if anew else (changes.rows, changes.label, changes.amount)
     start, end = np.int64(0), np.int64(table.n_rows if anew else changes.n)
-    find_runs(labels, start, end, runs)
+    if not anew:
+        runs = _runs_of_changes(grid.label, rows, end, runs, labels)
     for c in range(first, last, 4):
         d = min(c + 4, last)
         part = root[table.columns[c].offset * size : table.columns[d].offset * size]
@@ -119,23 +140,25 @@ class KeptWeights:
     """The weights of a table's labels on a grid, from tree to tree."""
 
     def __init__(self) -> None:
-        self._values = np.empty(0, np.int64)
+        self._values, self._totals = np.empty(0, np.int64), np.empty(0, np.uint64)
+        self._lasting = Lasting(np.empty(0, np.int64), 0)
         self._labels: NDArray[np.uint16] | None = None
         self._exponent = NO_GRID
 
     def put(
-        self, statistics: Statistics, rows: NDArray[np.int32], label: NDArray[np.uint16], amount: NDArray[np.int64]
+        self, statistics: Statistics, lasting: Lasting, rows: NDArray[np.int32], label: NDArray[np.uint16], amount: NDArray[np.int64]
     ) -> tuple[Grid, int, Changes]:
         """The statistics on the grid, its exponent, and what has changed since: in the room for half of the rows and one more.
 
-        Labels are the same as before if they are the same array.
+        Labels and weights are those of before if they, and what tells of their changes, are the same arrays.
         """
         labels, n_labels = statistics.label, statistics.n_labels
         if len(self._values) != len(labels):
-            self._values = np.empty(len(labels), np.int64)
+            self._values, self._totals = np.empty(len(labels), np.int64), np.empty(len(lasting.changed), np.uint64)
             self.forget()
-        last = self._exponent if labels is self._labels else NO_GRID
-        exponent, n_changed = _put_on_grid(np.ascontiguousarray(statistics.weight), labels, self._values, last, rows, label, amount)
+        last = self._exponent if labels is self._labels and lasting.changed is self._lasting.changed else NO_GRID
+        seen, self._lasting = self._lasting.turn, lasting
+        exponent, n_changed = _put_on_grid(statistics.weight, self._values, self._totals, last, lasting.changed, seen, rows, amount)
         self._labels, self._exponent = labels, exponent
         dense = np.empty((len(labels), 0), np.int64)
         return Grid(dense, labels, self._values, 0, n_labels, n_labels, False, None), exponent, Changes(rows, label, amount, n_changed)

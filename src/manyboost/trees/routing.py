@@ -61,13 +61,13 @@ def goes_left(b, split, n_bins):
 
 
 @compiled_part
-def _part(column, goes_right, rows, start, end, buffer):
+def _part(column, goes_right, rows, start, end, buffer, in_order):
     """:func:`partition` by the codes of one column."""
     one = np.uint64(1)
     at = np.uint64(start)
     n_right = np.uint64(0)
     for r in range(start, end):
-        i = rows[np.uint64(r)]
+        i = np.int32(r) if in_order else rows[np.uint64(r)]
         right = np.uint64(goes_right[column[np.uint64(i)]])
         rows[at] = i  # both written, one kept: no branch to mispredict
         buffer[n_right] = i
@@ -87,15 +87,18 @@ def _sides_of_codes(feature, split, goes_right):
 
 
 @compiled_part
-def partition(table, node, rows, buffer):
-    """Move the rows that go left before those that go right, each in their order; where the right side starts."""
+def partition(table, node, rows, buffer, in_order):
+    """Move the rows that go left before those that go right, each in their order; where the right side starts.
+
+    Rows that are ``in_order`` are not looked up: they are all of the table, which is dense.
+    """
     feature = table.features[node.feature]
     if table.layout != SPARSE:
         goes_right = np.empty(256, np.uint8)
         _sides_of_codes(feature, node, goes_right)
         if table.layout == FEATURE_MAJOR:
-            return _part(table.bins[feature.column], goes_right, rows, node.start, node.end, buffer)
-        return _part(table.bins[:, feature.column], goes_right, rows, node.start, node.end, buffer)
+            return _part(table.bins[feature.column], goes_right, rows, node.start, node.end, buffer, in_order)
+        return _part(table.bins[:, feature.column], goes_right, rows, node.start, node.end, buffer, in_order)
     at = node.start
     n_right = 0
     for r in range(node.start, node.end):
@@ -111,15 +114,22 @@ def partition(table, node, rows, buffer):
 
 
 @compiled_part
-def tell_sides(table, node, rows, number, leaf):
+def tell_sides(table, node, rows, in_order, number, leaf):
     """Tell the rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
     feature = table.features[node.feature]
     column = table.bins[feature.column]
+    n_right = np.int64(0)
+    if in_order and node.bin >= 0 and feature.start < 0:  # codes are compared in vector registers
+        last, left_as_well = np.uint8(node.bin), np.uint8(feature.n_bins if node.missing_left else node.bin)
+        for r in range(column.size):
+            right = np.int32((column[r] > last) & (column[r] != left_as_well))
+            leaf[r] = number + right
+            n_right += right
+        return n_right
     goes_right = np.empty(256, np.uint8)
     _sides_of_codes(feature, node, goes_right)
-    n_right = np.int64(0)
     for r in range(node.start, node.end):
-        i = np.uint64(rows[np.uint64(r)])
+        i = np.uint64(r) if in_order else np.uint64(rows[np.uint64(r)])
         right = goes_right[column[i]]
         leaf[i] = number + right
         n_right += right

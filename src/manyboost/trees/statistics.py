@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.threads import LINE
+
 Floats = NDArray[np.float64]
+ROWS_OF_BLOCK = LINE
+
+
+class Lasting(NamedTuple):
+    """Which weights have stayed what they were.
+
+    Attributes
+    ----------
+    changed : the turn at which each block of rows was last changed; another array belongs to other weights
+    turn : the last one
+    """
+
+    changed: NDArray[np.int64]
+    turn: int
 
 
 @dataclass(frozen=True)
@@ -24,17 +41,17 @@ class Statistics:
     label : (n,) array of uint16, or of length 0 when there are no labels
     weight : (n,) array, the weight that goes to the label
     n_labels : int
-    lasting : from round to round the labels are the same array, and the weights of most rows the same numbers
+    lasting : where labels and most weights stay the same from round to round; the labels are then the same array
     """
 
     dense: Floats
     label: NDArray[np.uint16]
     weight: Floats
     n_labels: int
-    lasting: bool = False
+    lasting: Lasting | None = None
 
     @classmethod
-    def of_labels(cls, label: NDArray[np.integer], weight: Floats, n_labels: int, lasting: bool = False) -> Statistics:
+    def of_labels(cls, label: NDArray[np.integer], weight: Floats, n_labels: int, lasting: Lasting | None = None) -> Statistics:
         """The weight of each label."""
         return cls(np.empty((len(weight), 0)), label.astype(np.uint16, copy=False), weight, n_labels, lasting)
 
