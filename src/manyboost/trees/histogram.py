@@ -75,8 +75,11 @@ def runs_of_node(of_all, label, rows, start, end, runs, labels):
 
 
 @compiled_part
-def _add_run(table, first, last, rows, start, end, weights, size, apart, hist):
-    """Rows of one label, up to four columns at once: their sums are close together, and where they begin is known."""
+def _add_run(table, first, last, rows, start, end, in_order, weights, size, apart, hist):
+    """Rows of one label, up to four columns at once: their sums are close together, and where they begin is known.
+
+    Rows that are all of the table, ``in_order``, need not be looked up.
+    """
     columns = table.columns
     at1, at2, at3 = np.uint64(256), np.uint64(512), np.uint64(768)
     # columns that are not asked for are filled like the last, and forgotten
@@ -88,14 +91,14 @@ def _add_run(table, first, last, rows, start, end, weights, size, apart, hist):
     if last - first <= 2:  # as a thread may have that shares a node
         for r in range(start, end):
             j = np.uint64(r)
-            i = np.uint64(rows[j])
+            i = j if in_order else np.uint64(rows[j])
             w = weights[j]
             apart[np.uint64(c0[i])] += w
             apart[np.uint64(c1[i]) + at1] += w
     else:
         for r in range(start, end):
             j = np.uint64(r)
-            i = np.uint64(rows[j])
+            i = j if in_order else np.uint64(rows[j])
             w = weights[j]
             apart[np.uint64(c0[i])] += w
             apart[np.uint64(c1[i]) + at1] += w
@@ -164,7 +167,7 @@ def _add_any_labels(column, rows, start, end, labels, weights, size, hist):
 
 
 @compiled_part
-def add_labels(table, first, last, rows, start, end, runs, labels, weights, size, hist):
+def add_labels(table, first, last, rows, start, end, in_order, runs, labels, weights, size, hist):
     """One label weight per row, those of ``rows[start:end]`` side by side, into columns ``first`` to ``last``, four of them at most.
 
     Where runs are known, labels are so of the first row of each.
@@ -181,7 +184,7 @@ def add_labels(table, first, last, rows, start, end, runs, labels, weights, size
         begin, stop = runs[run], runs[run + 1]
         of_label = hist[labels[begin] :]
         if stop - begin >= n_bins:
-            _add_run(table, first, last, rows, begin, stop, weights, size, apart, of_label)
+            _add_run(table, first, last, rows, begin, stop, in_order, weights, size, apart, of_label)
         else:
             for c in range(first, last):
                 at = np.uint64(table.columns[c].offset - origin) * size
@@ -286,7 +289,7 @@ def fill(table, grid, rows, start, end, whole, runs, labels, weights, first, las
     if table.layout == SPARSE:
         fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
     elif labels_alone:
-        add_labels(table, first, last, rows, start, end, runs, labels, weights, size, hist)
+        add_labels(table, first, last, rows, start, end, whole, runs, labels, weights, size, hist)
     elif last - first > 1:
         _fill_any_four(table, first, last, grid, rows, start, end, size, hist)
     else:

@@ -7,7 +7,7 @@ time while they are in cache.
 import numpy as np
 
 from manyboost.compiled import compiled, compiled_part
-from manyboost.trees.binning import MAX_SHARED_BINS, SPARSE
+from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed
 from manyboost.trees.crew import crew_for_job, meet, share
 from manyboost.trees.criteria import node_weight
@@ -199,7 +199,7 @@ def grow_by_histogram(
     best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
     part, now, more = crew.part, growth.now, False
     own = best[part], lefts[part], sides[part], order[part], _place_of(positions, part), hist[part]
-    if whole and part == 0 and changes.n < 0:
+    if whole and part == 0 and changes.n < 0:  # else changes stand where rows will stand, and runs are those of the tree before
         look_at_all_rows(table, grid, growth)
     if growth.root.size:
         if not meet(crew):
@@ -208,7 +208,7 @@ def grow_by_histogram(
         meet(crew)
     if part == 0:
         more = start_tree(grid, rule, limits, growth, whole)
-        now[IN_ORDER] = whole and changes.n >= 0  # which stand where the rows will stand; runs are those of the tree before
+        now[IN_ORDER] = whole and table.layout == FEATURE_MAJOR
     while True:
         if part == 0:
             if more:

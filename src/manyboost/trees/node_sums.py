@@ -86,6 +86,18 @@ def sum_rows(grid, rows, start, end, sums):
 
 
 @compiled_part
+def sum_runs(grid, runs, sums):
+    """The sums of all rows where one weight of each is all, and runs of one label are known."""
+    for k in range(grid.n_labels):
+        sums[k] = 0
+    for run in range(1, runs[0] + 1):
+        of_run, total = grid.weight[runs[run] : runs[run + 1]], np.int64(0)
+        for r in range(of_run.size):
+            total += of_run[r]
+        sums[grid.label[runs[run]]] += total
+
+
+@compiled_part
 def _inverse(w):
     """1 / w of a row: one division serves all classes."""
     return 1.0 / np.float64(w) if w > 0 else 0.0

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR
 from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, Rule, label_range, node_weight, signed_loss
-from manyboost.trees.node_sums import Grid, has_pairs, look_through_best_pair, sum_rows
+from manyboost.trees.node_sums import Grid, has_pairs, look_through_best_pair, sum_rows, sum_runs
 from manyboost.trees.routing import partition, tell_sides
 
 MASK_WORDS = 4  # 256 categories
@@ -148,7 +148,10 @@ def start_tree(grid, rule, limits, growth, whole):
     if has_pairs(grid.shares):
         look_through_best_pair(grid.shares, grid.dense, growth.rows, first, growth.rows.size, limits.tie)
     if growth.root.size == 0:  # else they have been added up with it
-        sum_rows(grid, growth.rows, first, growth.rows.size, growth.sums[root])
+        if growth.runs[2, 0] > 0:
+            sum_runs(grid, growth.runs[2], growth.sums[root])
+        else:
+            sum_rows(grid, growth.rows, first, growth.rows.size, growth.sums[root])
     if rule.code == SHARED_SIGN:
         for k in range(rule.n_outputs):
             growth.signed[k] = growth.sums[root, k]

@@ -126,7 +126,7 @@ def count_root(table, grid, changes, growth, first, last):
         if anew:
             for s in range(part.size):
                 part[s] = 0
-        add_labels(table, c, d, rows, start, end, runs, labels, amounts, np.uint64(size), part)
+        add_labels(table, c, d, rows, start, end, anew, runs, labels, amounts, np.uint64(size), part)
     if first == 0:
         sums = growth.sums[0]
         for k in range(size):
