@@ -200,6 +200,15 @@ def test_how_many_rows_weights_stand_for(weight, n_rows):
     assert MAX_COPIES < 2**40
 
 
+def test_equal_weights_take_no_memory():
+    y = np.array([0, 1, 1])
+    equal, others = Task.of(y, 2, np.full(3, 0.5)).weight, Task.of(y, 2, np.array([0.5, 0.5, 1.0])).weight
+    assert_array_equal(equal, np.full(3, 1 / 3))
+    assert_array_equal(others, [0.25, 0.25, 0.5])
+    assert equal.strides == (0,)
+    assert others.strides == (8,)
+
+
 def test_draws_by_weight_of_weights_that_spread_far():
     model = small(sampling="weight", subsample=0.5).fit(X, Y, np.ldexp(1.0, np.arange(len(Y)) % 40))
     assert (model.forest_.nodes["cover"][model.forest_.members["root"]] == len(Y) // 2).all()

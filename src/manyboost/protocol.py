@@ -57,7 +57,7 @@ class Task:
     ----------
     codes : (n,) classes 0..K-1, in two bytes: passes over rows wait for memory
     K : number of classes
-    weight : (n,) weights that sum to one
+    weight : (n,) weights that sum to one; where all are equal, one number seen n times, which is not to be written to
     N : number of rows, a row of the smallest weight counting once: what smoothing, samples and stop rules that name N refer to.
         Rows of weight two and rows given twice are the same; very unequal weights count for ten times the rows at most.
     cost : (K, K) cost of each decision (column) for each true class (row), as shares of the largest, so that their unit does not matter;
@@ -73,9 +73,11 @@ class Task:
     @classmethod
     def of(cls, y: NDArray[np.integer], K: int, weight: Floats, cost: Floats | None = None) -> Task:
         """A task with weights scaled to sum to one, and costs to be one at most."""
-        total = float(weight.sum())
-        n_rows = min(total / float(weight.min()), 10.0 * len(weight))
-        return cls(y.astype(np.uint16, copy=False), K, weight / total, n_rows, None if cost is None else cost / cost.max())
+        total, least = float(weight.sum()), float(weight.min())
+        n_rows = min(total / least, 10.0 * len(weight))
+        # kept as long as the rows are: eight bytes for each of them, unless one number says all
+        weight = weight / total if least < weight.max() else np.broadcast_to(weight[0] / total, weight.shape)
+        return cls(y.astype(np.uint16, copy=False), K, weight, n_rows, None if cost is None else cost / cost.max())
 
     @cached_property
     def y(self) -> NDArray[np.intp]:

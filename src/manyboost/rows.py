@@ -188,7 +188,7 @@ def scaled_at_classes(
 ) -> Floats:
     """``values * factors[leaf, y]``: (n,)."""
     out = np.empty_like(values) if out is None else out
-    over_rows(len(y), 1, partial(_scaled_at_classes, values, factors, y, leaf, out))
+    over_rows(len(y), 1, partial(_scaled_at_classes, np.ascontiguousarray(values), factors, y, leaf, out))
     return out
 
 

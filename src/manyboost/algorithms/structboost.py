@@ -94,7 +94,9 @@ class StructBoostClassifier(BoostingClassifier):
 
     def start(self, task: Task) -> State:
         costs = 1 - np.eye(task.K) if task.cost is None else task.cost
-        cost = np.ascontiguousarray((costs / float(task.weight @ costs.max(axis=1)[task.y]))[task.y].T)
+        # written out: of one number seen n times the product would be added up in another order
+        dearest = float(np.ascontiguousarray(task.weight) @ costs.max(axis=1)[task.y])
+        cost = np.ascontiguousarray((costs / dearest)[task.y].T)
         U = shared_out(worst_pairs(np.zeros(cost.shape), task.y, cost)[1], task.weight)
         return State(cost, Responses.none(len(task.y), task.K), Solution(np.empty(0), U, 1.0, 0.0), Cuts.none())
 

@@ -187,11 +187,11 @@ def sum_few_codes(bins, rows, start, end, dense, total, n_codes, places, hist):
     """
     below = np.empty((2 * MOST_CODES_IN_LANES, FEW), np.int64)
     for group in range(n_codes.size):
-        n, first = n_codes[group], group * FEW
+        n, first = n_codes[group], min(group * FEW, bins.shape[1] - FEW)
         below[:] = 0
         for code in range(0, n - 1, 2):
             _at_or_below_two(bins, rows, start, end, dense, first, code, below)
-        for lane in range(FEW if n > 0 else 0):
+        for lane in range(group * FEW - first, FEW if n > 0 else 0):  # without those that are of the group before, too
             at, n_sums = places[0, first + lane], places[1, first + lane]
             g, h = np.int64(0), np.int64(0)
             for code in range(n_sums):

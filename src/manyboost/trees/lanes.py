@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
-FEW, MANY = 16, 64  # bins at once; the width of a row of them is a multiple of the first
+FEW, MANY = 16, 64  # bins at once; no row of them is shorter than the first
 FOUR, EIGHT = 4, 8  # numbers of 64 bits at once
 
 

@@ -102,7 +102,7 @@ def _for_lanes(
 
     They are where many columns have few codes: comparing all of them with two codes takes as long as looking up some codes.
     """
-    groups = np.zeros(table.bins.shape[1] // FEW, np.int64)
+    groups = np.zeros(-(-table.bins.shape[1] // FEW), np.int64)
     places = np.zeros((2, table.bins.shape[1]), np.int64)
     for group in range(len(groups) if table.layout != SPARSE else 0):
         ours = np.flatnonzero((columns // FEW == group) & (n_codes <= MOST_CODES_IN_LANES))

@@ -1,8 +1,8 @@
 """One random threshold for each feature of a node, and the sums of the rows at or below it.
 
 Rows are read whole, so the table is row-major. Some columns of a row are one value in a vector register, see
-:mod:`~manyboost.trees.lanes`; zeros behind the last column fill the registers up. Of a column that several features share, the rows of
-each code are summed elsewhere, and each feature is told its part.
+:mod:`~manyboost.trees.lanes`; the last of them end with the row, and may begin before those in front of them end. Of a column that several
+features share, the rows of each code are summed elsewhere, and each feature is told its part.
 """
 
 import numpy as np
@@ -79,7 +79,7 @@ def find_ranges(table, rows, start, end, ranges):
         for first in range(0, width - MANY + 1, MANY):
             _least_and_greatest_of_many(table.bins, rows, begin, stop, first, ranges)
         for first in range(width - width % MANY, width, FEW):
-            _least_and_greatest_of_few(table.bins, rows, begin, stop, first, ranges)
+            _least_and_greatest_of_few(table.bins, rows, begin, stop, min(first, width - FEW), ranges)
     for c in range(n_columns):
         if high[c] > 0:
             high[c] += ranges[MISSING_BIN, c]
@@ -172,7 +172,8 @@ def _all_below(bins, rows, start, end, grid, ranges, block, below):
     n_dense, width = grid.n_dense, bins.shape[1]
     for begin in range(start, end, COARSE_BLOCK):
         stop = min(begin + COARSE_BLOCK, end)
-        for first in range(0, width, FEW):
+        for column in range(0, width, FEW):
+            first = min(column, width - FEW)  # what the last have in common with those before them is found again
             if n_dense == 2:
                 _two_below(bins, rows, begin, stop, grid.dense, first, ranges, block)
             elif n_dense < 4:

@@ -53,7 +53,7 @@ class Statistics:
     @classmethod
     def of_labels(cls, label: NDArray[np.integer], weight: Floats, n_labels: int, lasting: Lasting | None = None) -> Statistics:
         """The weight of each label."""
-        return cls(np.empty((len(weight), 0)), label.astype(np.uint16, copy=False), weight, n_labels, lasting)
+        return cls(np.empty((len(weight), 0)), label.astype(np.uint16, copy=False), np.ascontiguousarray(weight), n_labels, lasting)
 
     @classmethod
     def of_rows(cls, dense: Floats) -> Statistics:
@@ -63,7 +63,7 @@ class Statistics:
     @classmethod
     def of_both(cls, dense: Floats, label: NDArray[np.integer], weight: Floats, n_labels: int) -> Statistics:
         """Dense numbers and, beside them, the weight of each label."""
-        return cls(np.ascontiguousarray(dense), label.astype(np.uint16, copy=False), weight, n_labels)
+        return cls(np.ascontiguousarray(dense), label.astype(np.uint16, copy=False), np.ascontiguousarray(weight), n_labels)
 
     @property
     def n_rows(self) -> int:
