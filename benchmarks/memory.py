@@ -32,7 +32,7 @@ def _child(name: str, n: int, K: int, pipe: Connection) -> None:
 
     rng = np.random.default_rng(0)
     small = rng.random((200, P))
-    settings = {"n_estimators": 5, "calibrate": False, "random_state": 0}
+    settings = {"n_estimators": 12, "calibrate": False, "random_state": 0}
     estimator = getattr(manyboost, name)
     if name != "AdaBoostMHClassifier":
         settings |= {"max_depth": DEPTH, "max_leaf_nodes": None}

@@ -16,7 +16,7 @@ from manyboost.threads import over_rows
 
 BITS_OF_WEIGHT = 61  # of the total of weights that are added up in whole numbers
 CHUNK = 256  # rows whose scores stay in the first-level cache
-WAITING, MOST_WAITING = 8, 64  # trees whose votes wait to be added together, and so many where there are few rows
+WAITING, MOST_WAITING = 6, 64  # trees whose votes wait to be added together, and so many where there are few rows
 BYTES_WAITING = 1 << 20
 MAX_IN_BYTE = 256
 

@@ -96,7 +96,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
 
     def pose(self, task: Task, D: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         def for_and_against() -> Statistics:
-            return Statistics.of_both(D.values, task.codes, own_entries(D.values, task.codes), task.K)
+            return Statistics.of_both(D.values, task.codes, own_entries(D.values, task.codes), task.K, own=True)
 
         def rewards() -> Floats:
             return hamming_rewards(D.values, task.y)

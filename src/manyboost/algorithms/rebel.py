@@ -99,7 +99,7 @@ class RebelClassifier(BoostingClassifier):
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         def for_and_against() -> Statistics:
-            return Statistics.of_both(W.values, task.codes, own_entries(W.values, task.codes), task.K)
+            return Statistics.of_both(W.values, task.codes, own_entries(W.values, task.codes), task.K, own=True)
 
         def rewards() -> Floats:
             return hamming_rewards(W.values, task.y)

@@ -112,13 +112,13 @@ def _fine_exponent(first, second):
 
 @compiled_part
 def _round_to_grid(values, scale, out):
-    for i in range(values.size):
+    for i in range(out.size):
         out[i] = np.int64(np.rint(values[i] * scale))
 
 
 @compiled
 def _to_fine_grid(first, second, less, out_first, out_second):
-    """Both on the grid that their total allows, made coarser by ``less``; its exponent."""
+    """Both, as far as they are asked for, on the grid that their total allows, made coarser by ``less``; its exponent."""
     exponent = exponent_for(first, second) - less
     _round_to_grid(first, math.ldexp(1.0, exponent), out_first)
     _round_to_grid(second, math.ldexp(1.0, exponent), out_second)
@@ -192,9 +192,14 @@ def fine_exponent(*arrays: Floats) -> int:
     return int(_fine_exponent(_flat(first), np.concatenate([np.empty(0), *map(_flat, others)])))
 
 
-def to_fine_grid(first: Floats, second: Floats, less: int, empty: tuple[Empty, Empty]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Both arrays as whole multiples of 2**-exponent, and the exponent: :func:`fine_exponent` of both, less ``less``."""
-    out = empty[0](first.shape, np.int64), empty[1](second.shape, np.int64)
+def to_fine_grid(
+    first: Floats, second: Floats, less: int, empty: tuple[Empty, Empty], *, first_only: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Both arrays as whole multiples of 2**-exponent, and the exponent: :func:`fine_exponent` of both, less ``less``.
+
+    With ``first_only`` the second has a part in the exponent alone, and is empty.
+    """
+    out = empty[0](first.shape, np.int64), empty[1](0 if first_only else second.shape, np.int64)
     exponent = int(_to_fine_grid(_flat(first), _flat(second), less, out[0].reshape(-1), out[1].reshape(-1)))
     return *out, exponent
 

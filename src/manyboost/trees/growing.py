@@ -136,7 +136,7 @@ def to_grid(
         dense, weight, exponent = to_coarse_grid(*parts, int(pairs), empty)
     else:  # the total of all rows has 62 bits: copies of a row need room
         copies = 0 if rows is None else int(np.bincount(rows).max() - 1).bit_length()
-        dense, weight, exponent = to_fine_grid(*parts, copies, empty)
+        dense, weight, exponent = to_fine_grid(*parts, copies, empty, first_only=statistics.own)
     if pairs:
         two = np.zeros((statistics.n_rows, 2), dense.dtype)
         shares = Shares(dense, statistics.label, weight)

@@ -8,6 +8,7 @@ import numpy as np
 
 from manyboost.compiled import compiled_part
 from manyboost.trees.binning import SPARSE
+from manyboost.trees.node_sums import weights_of_labels
 
 ROWS_AT_ONCE = 256  # are looked at together for a change of label
 PITCH = 520  # numbers from one column to the next: two for each of 256 bins, and a few so that no two columns compete for a line of cache
@@ -195,6 +196,7 @@ def add_labels(table, first, last, rows, start, end, in_order, runs, labels, wei
 def fill_column(column, grid, rows, start, end, size, at, hist):
     """All statistics of the rows into one feature."""
     n_dense = grid.n_dense
+    weights, pitch, step = weights_of_labels(grid)
     for r in range(start, end):
         i = np.uint64(rows[r])
         base = np.uint64(column[i]) * size + at
@@ -205,7 +207,8 @@ def fill_column(column, grid, rows, start, end, size, at, hist):
             for s in range(np.uint64(n_dense)):  # by places: a slice for each row would take as long as its sums
                 hist[base + s] += grid.dense[i, s]
         if grid.label.size:
-            hist[base + np.uint64(n_dense) + np.uint64(grid.label[i])] += grid.weight[i]
+            k = np.uint64(grid.label[i])
+            hist[base + np.uint64(n_dense) + k] += weights[i * pitch + k * step]
         if grid.counted:
             hist[base + size - np.uint64(1)] += 1
 
@@ -223,6 +226,7 @@ def _fill_any_four(table, first, last, grid, rows, start, end, size, hist):
     h2 = hist[np.uint64(table.columns[first + 2].offset - origin) * size :] if n_columns > 2 else spare
     h3 = hist[np.uint64(table.columns[first + 3].offset - origin) * size :] if n_columns > 3 else spare
     c0, c1, c2, c3 = table.bins[first], table.bins[first + 1], table.bins[min(first + 2, last - 1)], table.bins[last - 1]
+    weights, pitch, step = weights_of_labels(grid)
     for r in range(start, end):
         i = np.uint64(rows[r])
         b0, b1, b2, b3 = np.uint64(c0[i]) * size, np.uint64(c1[i]) * size, np.uint64(c2[i]) * size, np.uint64(c3[i]) * size
@@ -233,7 +237,8 @@ def _fill_any_four(table, first, last, grid, rows, start, end, size, hist):
             h2[b2 + s] += amount
             h3[b3 + s] += amount
         if grid.label.size:
-            own, amount = n_dense + np.uint64(grid.label[i]), grid.weight[i]
+            k = np.uint64(grid.label[i])
+            own, amount = n_dense + k, weights[i * pitch + k * step]
             hist[b0 + own] += amount
             h1[b1 + own] += amount
             h2[b2 + own] += amount
@@ -251,6 +256,7 @@ def fill_sparse(stored, features, grid, rows, start, end, first, last, node_sums
     if stored is None:
         return
     size, n_dense = grid.size, grid.n_dense
+    weights, pitch, step = weights_of_labels(grid)
     origin = features[first].offset
     for r in range(start, end):
         i = rows[r]
@@ -262,7 +268,8 @@ def fill_sparse(stored, features, grid, rows, start, end, first, last, node_sums
             for s in range(n_dense):
                 hist[base + s] += grid.dense[i, s]
             if grid.label.size:
-                hist[base + n_dense + grid.label[i]] += grid.weight[i]
+                k = np.uint64(grid.label[i])
+                hist[base + n_dense + np.int64(k)] += weights[np.uint64(i) * pitch + k * step]
             if grid.counted:
                 hist[base + size - 1] += 1
     for f in range(first, last):

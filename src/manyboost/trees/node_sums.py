@@ -23,7 +23,10 @@ class Shares(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Statistics as integers: int64 on the fine grid, or int32 on the coarse one."""
+    """Statistics as integers: int64 on the fine grid, or int32 on the coarse one.
+
+    There are no weights, but labels, where each weight is the row's dense number of its label: see :func:`weights_of_labels`.
+    """
 
     dense: NDArray[np.signedinteger]
     label: NDArray[np.uint16]
@@ -33,6 +36,14 @@ class Grid(NamedTuple):
     size: int  # sums of a node, the count of rows last if it is kept
     counted: bool
     shares: Shares | None  # of no rows unless the criterion is pair_of_classes; None where the kernels are those of plain tables
+
+
+@compiled_part
+def weights_of_labels(grid):
+    """An array that has what counts for the label of row i at ``i * pitch + label * step``, and both of these: no branch for each row."""
+    if grid.weight.size:
+        return grid.weight, np.uint64(1), np.uint64(0)
+    return grid.dense.reshape(-1), np.uint64(grid.n_dense), np.uint64(1)
 
 
 @compiled_part
@@ -79,8 +90,15 @@ def sum_rows(grid, rows, start, end, sums):
             i = np.uint64(rows[r])
             for s in range(n_dense):
                 sums[s] += grid.dense[i, s]
-    if grid.label.size:
-        _sum_labels(grid.label, grid.weight, rows, start, end, sums[n_dense : n_dense + grid.n_labels])
+    of_labels = sums[n_dense : n_dense + grid.n_labels]
+    if grid.weight.size:
+        _sum_labels(grid.label, grid.weight, rows, start, end, of_labels)
+    elif grid.label.size:
+        of_labels[:] = 0
+        for r in range(start, end):
+            i = np.uint64(rows[r])
+            k = np.uint64(grid.label[i])
+            of_labels[k] += grid.dense[i, k]
     if grid.counted:
         sums[grid.size - 1] = end - start
 

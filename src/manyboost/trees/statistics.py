@@ -42,6 +42,7 @@ class Statistics:
     weight : (n,) array, the weight that goes to the label
     n_labels : int
     lasting : where labels and most weights stay the same from round to round; the labels are then the same array
+    own : each weight is the row's dense number of its label
     """
 
     dense: Floats
@@ -49,6 +50,7 @@ class Statistics:
     weight: Floats
     n_labels: int
     lasting: Lasting | None = None
+    own: bool = False
 
     @classmethod
     def of_labels(cls, label: NDArray[np.integer], weight: Floats, n_labels: int, lasting: Lasting | None = None) -> Statistics:
@@ -61,9 +63,10 @@ class Statistics:
         return cls(np.ascontiguousarray(dense), np.empty(0, np.uint16), np.empty(0), 0)
 
     @classmethod
-    def of_both(cls, dense: Floats, label: NDArray[np.integer], weight: Floats, n_labels: int) -> Statistics:
+    def of_both(cls, dense: Floats, label: NDArray[np.integer], weight: Floats, n_labels: int, own: bool = False) -> Statistics:
         """Dense numbers and, beside them, the weight of each label."""
-        return cls(np.ascontiguousarray(dense), label.astype(np.uint16, copy=False), np.ascontiguousarray(weight), n_labels)
+        codes, weight = label.astype(np.uint16, copy=False), np.ascontiguousarray(weight)
+        return cls(np.ascontiguousarray(dense), codes, weight, n_labels, own=own)
 
     @property
     def n_rows(self) -> int:
