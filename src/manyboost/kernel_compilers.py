@@ -18,13 +18,18 @@ from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, Flags, _LowerResult
 from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
-from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes
 
+NOT_NEEDED = (InlineClosureLikes, NopythonRewrites)  # parts have neither functions of their own nor sums of whole arrays to fuse
 OBJECTS_BEFORE_COLLECTION = 10_000  # new ones; beyond that, memory grows and hardly a second is saved
 
 
 class _PartLibrary(JITCodeLibrary):
     """The code of a part and of the parts that it calls itself, which can be linked but not run."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
         pass
@@ -87,6 +92,7 @@ class PartCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [one for one in passes.passes if one[0] not in NOT_NEEDED]
         passes.add_pass_after(_Begin, NopythonTypeInference)
         passes.add_pass_after(_End, NativeLowering)
         passes.finalize()
