@@ -94,7 +94,7 @@ class PIBoostClassifier(BoostingClassifier):
 
     def pose(self, task: Task, W: Weights, rng: np.random.Generator) -> Sequence[Problem]:
         def parted(j: int, S: Masks) -> Statistics:
-            s, side, weight = int(S.sum()), S.astype(np.uint16), W.values[j]
+            s, side, weight = int(np.count_nonzero(S)), S.astype(np.uint16), W.values[j]
             if self.learner_weights == "cost":
                 inside, weight = sides_and_costs(weight, side, np.where(S, task.K - s, float(s)), task.codes)
             else:
@@ -104,7 +104,7 @@ class PIBoostClassifier(BoostingClassifier):
         return [Problem(partial(parted, j, S), GINI_CRITERION, column=j, tag=S) for j, S in enumerate(self.masks(task.K))]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
-        K, s, sums = task.K, int(problem.tag.sum()), leaves.sums
+        K, s, sums = task.K, int(np.count_nonzero(problem.tag)), leaves.sums
         if self.learner_weights == "cost":
             sums = sums / (s, K - s)  # the plain weights again
         right2, e2 = np.bincount(leaves.label, sums[:, 0], minlength=2).tolist()  # not in S, by what the leaves say
@@ -116,7 +116,7 @@ class PIBoostClassifier(BoostingClassifier):
         if abs(u) < NO_EDGE:  # as when plain errors choose a tree again whose step has been made
             return Refusal("no tree is better than chance")
         beta = s * (K - s) * (K - 1) * u
-        return Answer(np.where(leaves.label == 1, beta, -beta)[:, None], beta, clipped)
+        return Answer(beta * (2.0 * leaves.label - 1.0)[:, None], beta, clipped)
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
         margins = separator_codes(self.masks(task.K)) / (task.K - 1)  # <c_l, y^S> / K, eq. (5)

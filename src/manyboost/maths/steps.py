@@ -84,7 +84,9 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
 
     def slope(u: float) -> tuple[float, float]:
         """g and its derivative; with many classes e^{(K-s)u} overflows far from the root."""
-        grown1, grown2 = math.exp(min(max(r * u, -700.0), 700.0)), math.exp(min(max(s * u, -700.0), 700.0))
+        x1, x2 = r * u, s * u
+        grown1 = math.exp(x1 if -700.0 < x1 < 700.0 else math.copysign(700.0, x1))
+        grown2 = math.exp(x2 if -700.0 < x2 < 700.0 else math.copysign(700.0, x2))
         of1, of2, against1, against2 = e1 * grown1, e2 * grown2, right1 / grown1, right2 / grown2
         return r * (of1 - against1) + s * (of2 - against2), r * r * (of1 + against1) + s * s * (of2 + against2)
 
