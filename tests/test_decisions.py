@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyboost.decisions import BITS_OF_WEIGHT, MOST_WAITING, WAITING, Decisions
+from manyboost.decisions import BITS_OF_WEIGHT, BYTES_OF_ROW, MOST_BYTES_OF_ROW, Decisions
 from manyboost.maths.codes import separator_codes, separators
 from manyboost.rows import Response
 from manyboost.threads import WORTH_SHARING, Threads
 
-KINDS = ("votes", "votes of many leaves", "some votes", "negative votes", "vectors", "one column", "numbers")
+KINDS = ("votes", "votes of 40 leaves", "votes of 300 leaves", "some votes", "negative votes", "vectors", "one column", "numbers")
 
 
 def leaf_vectors(kind, rng, K):
@@ -19,7 +19,7 @@ def leaf_vectors(kind, rng, K):
         return rng.integers(-2, 3, (5, K)).astype(float), 0
     if kind == "one column":
         return rng.standard_normal((5, 1)), int(rng.integers(K))
-    n = 300 if kind == "votes of many leaves" else 5
+    n = int(kind.split()[2]) if "leaves" in kind else 5
     vectors = np.zeros((n, K))
     vectors[np.arange(n), rng.integers(0, K, n)] = rng.integers(1, 3, n)  # whole numbers: there will be ties
     if kind == "some votes":
@@ -57,8 +57,9 @@ def test_decisions(n, coded, equal, n_threads):
         for kind in (
             "votes",
             *rng.permutation(np.repeat(KINDS, 3)),
-            *["votes"] * (2 * (MOST_WAITING if n < 1000 else WAITING) + 3),
-            "votes of many leaves",
+            *["votes"] * (4 * (MOST_BYTES_OF_ROW if n < 1000 else BYTES_OF_ROW) + 3),
+            "votes of 40 leaves",
+            "votes of 300 leaves",
         ):
             vectors, column = leaf_vectors(kind, rng, n_columns)
             leaf = rng.integers(0, len(vectors), n).astype(np.int32)

@@ -16,9 +16,8 @@ from manyboost.threads import over_rows
 
 BITS_OF_WEIGHT = 61  # of the total of weights that are added up in whole numbers
 CHUNK = 256  # rows whose scores stay in the first-level cache
-WAITING, MOST_WAITING = 6, 64  # trees whose votes wait to be added together, and so many where there are few rows
+BYTES_OF_ROW, MOST_BYTES_OF_ROW = 6, 32  # for votes that wait to be added together; the second where there are few rows
 BYTES_WAITING = 1 << 20
-MAX_IN_BYTE = 256
 
 
 @compiled_part
@@ -36,7 +35,7 @@ def _weight_of_wrong(said, y, weight, begin):
 
 
 @compiled
-def _add_votes(columns, leaves, begin_of, label, amount, y, weight, said, wrong, start, end):
+def _add_votes(columns, leaves, bits, begin_of, label, amount, y, weight, said, wrong, start, end):
     """In each round each leaf adds a positive amount to the score of one label; the weight mistaken after each round.
 
     All rounds of a few rows one after the other, while their scores are in cache. In a round no other label can overtake a row's first:
@@ -51,11 +50,12 @@ def _add_votes(columns, leaves, begin_of, label, amount, y, weight, said, wrong,
         before, true = said[begin : begin + n], y[begin : begin + n]
         for r in range(n):
             best[r] = scores[np.uint64(before[r]) * n_rows + np.uint64(begin + r)]
-        for t in range(leaves.shape[0]):
-            leaf = leaves[t, begin : begin + n]
+        for t in range(wrong.size):
+            leaf = leaves[t >> 1 if bits == 4 else t, begin : begin + n]
+            shift, mask = np.uint64(4 * (t & 1) if bits == 4 else 0), np.uint64((1 << bits) - 1)
             of_leaf, more, at_leaf = label[begin_of[t] :], amount[begin_of[t] :], first[begin_of[t] :]
             for r in range(n):
-                of = np.uint64(leaf[r])
+                of = (np.uint64(leaf[r]) >> shift) & mask
                 at = at_leaf[of] + np.uint64(begin + r)
                 score = scores[at] + more[of]
                 scores[at] = score
@@ -126,37 +126,54 @@ class Leads(NamedTuple):
         return cls(np.searchsorted(score, np.arange(decoder.shape[1] + 1)), column, leads[column, score])
 
 
-class _Votes:
-    """Votes of the leaves of some trees for one label each, which wait: added together they are added in a fraction of the time."""
+def _bits_of(n_leaves: int) -> int:
+    return 4 if n_leaves <= 16 else 8 if n_leaves <= 256 else 32
 
-    def __init__(self, n_rows: int):
-        self._leaves = np.empty((0, n_rows), np.uint8)
+
+class _Votes:
+    """Votes of the leaves of some trees for one label each, which wait: added together they are added in a fraction of the time.
+
+    The leaf of a row takes half a byte, a byte or four, so that those of several trees take little room.
+    """
+
+    def __init__(self) -> None:
+        self._bits = 0  # of a leaf
+        self._leaves: NDArray[Any] = np.empty((0, 0), np.uint8)
         self._cast: list[tuple[NDArray[np.intp], Floats]] = []  # label and amount of each leaf
 
     def __len__(self) -> int:
         return len(self._cast)
 
     def has_room(self, n_leaves: int) -> bool:
-        return not self._cast or (len(self._cast) < len(self._leaves) and self._leaves.dtype == self._type_of(n_leaves))
+        """For a tree of so many leaves, beside those that wait."""
+        return not self._cast or (_bits_of(n_leaves) == self._bits and len(self._cast) < len(self._leaves) * self._trees_beside)
 
-    @staticmethod
-    def _type_of(n_leaves: int) -> Any:
-        return np.dtype(np.uint8 if n_leaves <= MAX_IN_BYTE else np.int32)
+    @property
+    def _trees_beside(self) -> int:
+        """In one number."""
+        return 2 if self._bits == 4 else 1
 
     def put(self, label: NDArray[np.intp], amount: Floats, leaf: NDArray[np.integer]) -> None:
-        of = self._type_of(len(label))
-        if len(self._leaves) == 0 or self._leaves.dtype != of:
-            n_trees = min(max(WAITING, BYTES_WAITING // len(leaf)), MOST_WAITING)
-            self._leaves = np.empty((n_trees // of.itemsize, len(leaf)), of)
-        self._leaves[len(self._cast)] = leaf
+        bits = _bits_of(len(label))
+        if bits != self._bits:
+            n_bytes = min(max(BYTES_OF_ROW, BYTES_WAITING // len(leaf)), MOST_BYTES_OF_ROW)
+            n_trees, kind = (n_bytes, np.uint8) if bits < 32 else (n_bytes // 4, np.int32)
+            self._bits, self._leaves = bits, np.empty((n_trees, len(leaf)), kind)
+        at, second = divmod(len(self._cast), self._trees_beside)
+        if second:
+            shifted = leaf.astype(np.uint8)
+            shifted <<= 4
+            self._leaves[at] |= shifted
+        else:
+            self._leaves[at] = leaf
         self._cast.append((label, amount))
 
-    def take(self) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.uint16], Floats]:
-        """The leaf of each row in each tree, where the leaves of each tree begin, their labels and amounts."""
+    def take(self) -> tuple[NDArray[Any], int, NDArray[np.intp], NDArray[np.uint16], Floats]:
+        """The leaf of each row in each tree, the bits that it takes, where the leaves of each tree begin, their labels and amounts."""
         labels, amounts = zip(*self._cast, strict=True)
         self._cast = []
         begin_of = np.cumsum([0, *map(len, labels)])
-        return self._leaves[: len(labels)], begin_of, np.concatenate(labels).astype(np.uint16), np.concatenate(amounts)
+        return self._leaves, self._bits, begin_of, np.concatenate(labels).astype(np.uint16), np.concatenate(amounts)
 
 
 class Decisions:
@@ -178,7 +195,7 @@ class Decisions:
         self._leads = Leads.of(decoder)
         self._said = np.zeros(len(y), np.uint16)
         self._decided = decoder is None  # is that said of all that was added?
-        self._votes = _Votes(len(y))
+        self._votes = _Votes()
         self._ends: list[int] = []  # of rounds, among the votes that wait
         self._errors: list[float] = []
 

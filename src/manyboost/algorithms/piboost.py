@@ -116,7 +116,7 @@ class PIBoostClassifier(BoostingClassifier):
         if abs(u) < NO_EDGE:  # as when plain errors choose a tree again whose step has been made
             return Refusal("no tree is better than chance")
         beta = s * (K - s) * (K - 1) * u
-        return Answer(beta * (2.0 * leaves.label - 1.0)[:, None], beta, clipped)
+        return Answer(np.where(leaves.label == 1, beta, -beta)[:, None], beta, clipped)
 
     def update(self, task: Task, W: Weights, gains: Sequence[Gain]) -> Weights:
         margins = separator_codes(self.masks(task.K)) / (task.K - 1)  # <c_l, y^S> / K, eq. (5)
