@@ -28,9 +28,6 @@ OBJECTS_BEFORE_COLLECTION = 10_000  # new ones; beyond that, memory grows and ha
 class _PartLibrary(JITCodeLibrary):
     """The code of a part and of the parts that it calls itself, which can be linked but not run."""
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
     def _optimize_final_module(self) -> None:
         pass
 
