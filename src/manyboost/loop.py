@@ -289,7 +289,10 @@ def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:
         vectors = answer.vectors
     else:
         vectors = answer.size * np.eye(leaves.shares.shape[1]) if answer.of_label is None else answer.of_label
-    return np.asarray(np.rint(learning_rate * vectors / UNIT) * UNIT)
+    out = vectors * (learning_rate / UNIT)
+    np.rint(out, out)
+    out *= UNIT
+    return out
 
 
 def _with_length(slope: Slope, answer: Answer) -> Answer | Refusal:

@@ -93,6 +93,8 @@ class TreeLearner:
             everything = self.pool.with_rows(rows.numeric)
             self.table = share_columns(apply_bins(everything, rows.binning, settings.limits.layout, threads.map))
         self.n_drawn = max(1, int(settings.subsample * counted_rows(task)))
+        drawn = settings.subsample < 1.0 or settings.sampling != "uniform"
+        self.by_chance = drawn or settings.limits.random or settings.prune == "cost_complexity"
         self.alone = Grower(self.table, settings.limits, threads)
         self.growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(threads.n):
@@ -102,6 +104,10 @@ class TreeLearner:
     def keys(self) -> NDArray[np.uint64]:
         """Where rows are drawn by them."""
         return self.rows.keys
+
+    def _seed(self, *of: int) -> int:
+        """Of what is drawn for a tree; where nothing is, there is none to be found."""
+        return seed_of(self.settings.seed, *of) if self.by_chance else 0
 
     def n_draws(self, found: Grown) -> int:
         """How often a tree of no use is grown: where chance has no part in it, it would be the same tree.
@@ -117,16 +123,16 @@ class TreeLearner:
 
     def grow_again(self, problem: Problem, *of: int) -> Grown:
         """A tree for one problem, by the random numbers of (round, problem, draw)."""
-        return self._grow(self.alone, problem, seed_of(self.settings.seed, *of))
+        return self._grow(self.alone, problem, self._seed(*of))
 
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
         if len(problems) == 1:
-            return [self._grow(self.alone, problems[0], seed_of(self.settings.seed, round_, 0))]
+            return [self._grow(self.alone, problems[0], self._seed(round_, 0))]
 
         def grow(item: tuple[int, Problem]) -> Grown:
             grower = self.growers.get()
             try:
-                return _in_bytes(self._grow(grower, item[1], seed_of(self.settings.seed, round_, item[0])))
+                return _in_bytes(self._grow(grower, item[1], self._seed(round_, item[0])))
             finally:
                 self.growers.put(grower)
 

@@ -82,20 +82,19 @@ class GrowthLimits:
         return ROW_MAJOR if self.random else FEATURE_MAJOR
 
 
-@dataclass(frozen=True)
 class Tree:
-    """A grown tree in terms of bins; children come after their parents, leaves are numbered in node order."""
+    """A grown tree in terms of bins; children come after their parents, leaves are numbered in node order.
 
-    nodes: NDArray[np.void]  # of NODE
-    sums: NDArray[np.float64]  # (nodes, S) sums the tree was grown by
+    Parameters
+    ----------
+    nodes : of NODE
+    sums : (nodes, S) sums the tree was grown by
+    """
 
-    @cached_property
-    def is_leaf(self) -> NDArray[np.bool_]:
-        return np.asarray(self.nodes["feature"] < 0)
-
-    @cached_property
-    def n_leaves(self) -> int:
-        return int(np.count_nonzero(self.is_leaf))
+    def __init__(self, nodes: NDArray[np.void], sums: NDArray[np.float64]):
+        self.nodes, self.sums = nodes, sums
+        self.is_leaf: NDArray[np.bool_] = nodes["feature"] < 0
+        self.n_leaves = int(np.count_nonzero(self.is_leaf))
 
     def leaf_number(self) -> NDArray[np.int32]:
         """The number of the leaf at each node that is one."""
