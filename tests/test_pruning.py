@@ -271,8 +271,9 @@ def test_few_rows_and_a_tree_of_one_leaf():
         case = make(5, n=n, ones=True)
         _, pruned, _ = pruned_by_cost_complexity(case)
         assert pruned.n_leaves <= n
-    leaf = Tree(np.zeros(1, NODE), np.array([[1.0, 2.0]]))
-    leaf.nodes["feature"] = leaf.nodes["left"] = leaf.nodes["right"] = -1
+    node = np.zeros(1, NODE)
+    node["feature"] = node["left"] = node["right"] = -1
+    leaf = Tree(node, np.array([[1.0, 2.0]]))
     steps, collapsed_at = weakest_links(leaf)
     assert steps.tolist() == [0.0]
     assert collapsed_at.tolist() == [np.inf]
