@@ -137,7 +137,7 @@ class _Votes:
     """
 
     def __init__(self) -> None:
-        self._bits = 0  # of a leaf
+        self._bits, self._n_beside = 0, 1  # of a leaf, and how many trees' leaves are in one number
         self._leaves: NDArray[Any] = np.empty((0, 0), np.uint8)
         self._cast: list[tuple[NDArray[np.intp], Floats]] = []  # label and amount of each leaf
 
@@ -146,20 +146,15 @@ class _Votes:
 
     def has_room(self, n_leaves: int) -> bool:
         """For a tree of so many leaves, beside those that wait."""
-        return not self._cast or (_bits_of(n_leaves) == self._bits and len(self._cast) < len(self._leaves) * self._trees_beside)
-
-    @property
-    def _trees_beside(self) -> int:
-        """In one number."""
-        return 2 if self._bits == 4 else 1
+        return not self._cast or (len(self._cast) < len(self._leaves) * self._n_beside and _bits_of(n_leaves) == self._bits)
 
     def put(self, label: NDArray[np.intp], amount: Floats, leaf: NDArray[np.integer]) -> None:
         bits = _bits_of(len(label))
         if bits != self._bits:
             n_bytes = min(max(BYTES_OF_ROW, BYTES_WAITING // len(leaf)), MOST_BYTES_OF_ROW)
             n_trees, kind = (n_bytes, np.uint8) if bits < 32 else (n_bytes // 4, np.int32)
-            self._bits, self._leaves = bits, np.empty((n_trees, len(leaf)), kind)
-        at, second = divmod(len(self._cast), self._trees_beside)
+            self._bits, self._n_beside, self._leaves = bits, 2 if bits == 4 else 1, np.empty((n_trees, len(leaf)), kind)
+        at, second = divmod(len(self._cast), self._n_beside)
         if second:
             shifted = leaf.astype(np.uint8)
             shifted <<= 4
@@ -204,9 +199,8 @@ class Decisions:
         vectors, leaf, numbers = response
         check_columns(vectors, column, len(self._columns))
         if numbers is None and self._decided and np.count_nonzero(vectors) == len(vectors):
-            label = vectors.argmax(axis=1)
-            amount = vectors.max(axis=1)
-            if amount.min() > 0:  # one of each leaf, and not below zero
+            label, amount = vectors.argmax(axis=1), np.maximum.reduce(vectors, axis=1)
+            if np.minimum.reduce(amount) > 0:  # one of each leaf, and not below zero
                 if not self._votes.has_room(len(vectors)):
                     self._add_votes()
                 self._votes.put(label + column, amount, leaf)

@@ -240,8 +240,10 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
 
                 def after_round(round_: int, row: Callable[[], dict[str, float]], so_far: Boosted) -> bool:
                     show(round_, row)
-                    record = {"round": round_ + 1, **row()} if self.callbacks else {}
-                    stop = any([bool(callback(record)) for callback in self.callbacks or ()])  # noqa: C419 (each is called)
+                    stop = False
+                    if self.callbacks:
+                        record = {"round": round_ + 1, **row()}
+                        stop = any([bool(callback(record)) for callback in self.callbacks])  # noqa: C419 (each is called)
                     return rounds.end_round(lambda: self._fitted_attributes(so_far.ensemble, decoder, 1.0)) or stop
 
                 boosted = boost(

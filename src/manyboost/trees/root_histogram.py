@@ -143,6 +143,7 @@ class KeptWeights:
         self._values, self._totals = np.empty(0, np.int64), np.empty(0, np.uint64)
         self._lasting = Lasting(np.empty(0, np.int64), 0)
         self._labels: NDArray[np.uint16] | None = None
+        self._grid: Grid
         self._exponent = NO_GRID
 
     def put(
@@ -156,12 +157,14 @@ class KeptWeights:
         if len(self._values) != len(labels):
             self._values, self._totals = np.empty(len(labels), np.int64), np.empty(len(lasting.changed), np.uint64)
             self.forget()
-        last = self._exponent if labels is self._labels and lasting.changed is self._lasting.changed else NO_GRID
+        same = labels is self._labels and lasting.changed is self._lasting.changed and n_labels == self._grid.n_labels
+        last = self._exponent if same else NO_GRID
         seen, self._lasting = self._lasting.turn, lasting
         exponent, n_changed = _put_on_grid(statistics.weight, self._values, self._totals, last, lasting.changed, seen, rows, amount)
+        if last == NO_GRID:
+            self._grid = Grid(np.empty((len(labels), 0), np.int64), labels, self._values, 0, n_labels, n_labels, False, None)
         self._labels, self._exponent = labels, exponent
-        dense = np.empty((len(labels), 0), np.int64)
-        return Grid(dense, labels, self._values, 0, n_labels, n_labels, False, None), exponent, Changes(rows, label, amount, n_changed)
+        return self._grid, exponent, Changes(rows, label, amount, n_changed)
 
     def forget(self) -> None:
         """The histogram is no longer that of the weights at hand."""
