@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -291,7 +290,7 @@ class Scaled:
 
     def update(self, task: Task, state: Any, gains: list[Gain]) -> Any:
         last = isinstance(gains[0].leaf, np.ndarray) and np.array_equal(gains[0].leaf, LEAF)
-        return self.algorithm.update(task, state, [replace(g, vectors=g.vectors * (self.factor if last else 1.0)) for g in gains])
+        return self.algorithm.update(task, state, [g._replace(vectors=g.vectors * (self.factor if last else 1.0)) for g in gains])
 
 
 # ---- identities ------------------------------------------------------------------------------------------------------------------------

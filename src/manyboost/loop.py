@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -305,7 +305,7 @@ def _with_length(slope: Slope, answer: Answer) -> Answer | Refusal:
     if total(0.0)[0] >= 0:
         return Refusal("the loss does not fall along any tree")
     a, clipped = length_of_least_loss(total, answer.longest)
-    return replace(answer, vectors=a * answer.vectors, size=a, clipped=clipped, longest=0.0)
+    return answer._replace(vectors=a * answer.vectors, size=a, clipped=clipped, longest=0.0)
 
 
 def _of_most_merit(solved: Sequence[Solved]) -> Sequence[Solved]:
@@ -325,7 +325,7 @@ def _settled(algorithm: Algorithm, task: Task, state: Any, solved: Sequence[Solv
     for problem, found, answer in solved:
         if isinstance(answer, Answer):
             vectors = next(settled)
-            answer = answer if vectors is answer.vectors else replace(answer, vectors=vectors)
+            answer = answer if vectors is answer.vectors else answer._replace(vectors=vectors)
         out.append((problem, found, answer))
     return out
 

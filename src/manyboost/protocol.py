@@ -32,9 +32,9 @@ threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +91,7 @@ class Task:
         return Task(self.codes[rows], self.K, weight / share, self.N * share, self.cost)
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One tree to grow.
 
     Attributes
@@ -136,8 +135,7 @@ class Problem:
         return self.leaf_statistics if isinstance(self.leaf_statistics, Statistics) else self.leaf_statistics()
 
 
-@dataclass(frozen=True)
-class Leaves:
+class Leaves(NamedTuple):
     """The leaves of a grown tree.
 
     Attributes
@@ -158,8 +156,7 @@ class Leaves:
     near: Floats | None = None
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What the leaves add, and what should be known about it.
 
     Attributes
@@ -196,14 +193,13 @@ class Refusal:
     reason: str
 
 
-@dataclass(frozen=True)
-class Gain:
+class Gain(NamedTuple):
     """What a member has added: the shrunken vectors of its leaves, the leaf of each row, and its number where the learner says one."""
 
     problem: Problem
     vectors: Floats
-    leaf: NDArray[np.integer] = field(repr=False)
-    numbers: Floats | None = field(default=None, repr=False)
+    leaf: NDArray[np.integer]
+    numbers: Floats | None = None
 
     def add_to(self, columns: Floats, factor: float = 1.0) -> None:
         """Add ``factor * vectors[leaf]`` to the problem's columns of (n, C), best those of one class side by side in memory."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,7 @@ class Ensemble(Protocol):
 GrownMember = tuple[Any, Floats, int, int]  # a member, its vectors, the first column they are added to, its round
 
 
-@dataclass(frozen=True)
-class Grown:
+class Grown(NamedTuple):
     """What a weak learner made for a problem: a member, the leaf of each training row, and what is known of the leaves."""
 
     member: Any
