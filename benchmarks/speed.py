@@ -31,7 +31,7 @@ from manyboost.algorithms import ALGORITHMS
 from manyboost.learners import C45Tree
 from manyboost.trees.binning import FEATURE_MAJOR, apply_bins, find_cuts, share_columns
 from manyboost.trees.growing import to_grid
-from manyboost.trees.histogram import fill, find_runs
+from manyboost.trees.histogram import add_rows, find_runs
 from manyboost.trees.statistics import Statistics
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
@@ -200,11 +200,10 @@ def histogram(folder: Path | None, repeats: int) -> Figures:
         grid, _ = to_grid(Statistics.of_labels(label, rng.random(n), K), random=False)
         bare = np.zeros((p, 256, K), np.int64)
         block = np.zeros(4 * 256 * K, np.int64)
-        total = np.zeros(K, np.int64)
 
-        def ours(grid: Any = grid, block: Any = block, total: Any = total) -> None:
+        def ours(grid: Any = grid, block: Any = block) -> None:
             for first in range(0, p, 4):
-                _fill(table, grid, rows, 0, n, True, grid.label, grid.weight, first, min(first + 4, p), total, block)
+                _fill(table, grid, rows, 0, n, True, grid.label, grid.weight, first, min(first + 4, p), block)
 
         def loop(grid: Any = grid, bare: Any = bare, K: int = K) -> None:
             _bare_loop(table.bins, grid.label, grid.weight, K, bare)
@@ -217,10 +216,11 @@ def histogram(folder: Path | None, repeats: int) -> Figures:
 
 
 @numba.njit(nogil=True)
-def _fill(table, grid, rows, start, end, whole, label, weight, first, last, total, hist):  # type: ignore[no-untyped-def]
+def _fill(table, grid, rows, start, end, whole, label, weight, first, last, hist):  # type: ignore[no-untyped-def]
     runs = np.zeros(grid.size + 2, np.int64)
     find_runs(label, start, end, runs)
-    fill(table, grid, rows, start, end, whole, runs, label, weight, first, last, total, hist)
+    hist[:] = 0
+    add_rows(table, grid, rows, start, end, whole, runs, label, weight, first, last, hist)
 
 
 def threads(folder: Path | None, repeats: int) -> Figures:

@@ -43,8 +43,7 @@ def after_turn(lasting, before, weight):
 
 def put(kept, label, weight, K, lasting):
     half = len(label) // 2 + 1
-    room = np.empty(half, np.int32), np.empty(half, np.uint16), np.empty(half, np.int64)
-    return kept.put(Statistics.of_labels(label, weight, K, lasting), lasting, *room)
+    return kept.put(Statistics.of_labels(label, weight, K, lasting), lasting, np.empty(half, np.int32), np.empty(half, np.int64))
 
 
 def test_the_grid_follows_from_the_weights_alone():

@@ -1,8 +1,9 @@
 """Threads that grow one tree together.
 
 All of them run the same kernel. One, the first, does what cannot be shared, and small nodes, for which the others would take longer to be
-told than to be without; the columns or rows of large nodes are dealt out. Between the two they meet: whoever comes first looks again and
-again whether the others are there, which takes less than a microsecond, where Python takes many to wake a thread.
+told than to be without. Of large nodes each works on the rows that are its own, and on some of the columns. In between they meet: whoever
+comes first looks again and again whether the others are there, which takes less than a microsecond, where Python takes many to wake a
+thread. To write where another thread has read or written takes far longer than to write where nobody else did, so rows stay with theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled_part
 from manyboost.trees.binning import ROW_MAJOR, Table
-from manyboost.trees.nodes import SMALL, SMALL_OPEN
+from manyboost.trees.nodes import AT_HAND, SPLITS, finish_nodes, make_job, part_rows, tell_leaves
 
 THREAD_WORK = 1 << 16  # rows times columns of a node from which on it is worth meeting
 NODES_OF_A_TREE = 16  # as many times that must be in the root: to wake a thread, once for a tree, may take a quarter of a millisecond
@@ -99,16 +100,12 @@ def meet(crew):
 
 
 @compiled_part
-def crew_for_job(table, growth, crew, more):
-    """The crew; but the first works alone where there is too little to do for the job's nodes. The others then wait to meet it."""
-    if crew.part > 0 or crew.n == 1 or not more:
+def crew_for_node(table, growth, crew):
+    """The crew; but the first works alone where there is too little to do for the node at hand. The others then wait to meet it."""
+    if crew.part > 0 or crew.n == 1 or growth.now[AT_HAND] < 0:
         return crew
-    n_rows = np.int64(0)
-    for which in range(2):
-        if growth.now[SMALL_OPEN + which]:
-            node = growth.nodes[growth.now[SMALL + which]]
-            n_rows += node.end - node.start
-    return crew if n_rows * (table.columns.size - 1) >= crew.least else Crew(0, 1, crew.words, crew.least)
+    node = growth.nodes[growth.now[AT_HAND]]
+    return crew if (node.end - node.start) * (table.columns.size - 1) >= crew.least else Crew(0, 1, crew.words, crew.least)
 
 
 @compiled_part
@@ -116,3 +113,25 @@ def share(crew, start, end):
     """The part of a stretch that is this thread's."""
     n = end - start
     return start + n * crew.part // crew.n, start + n * (crew.part + 1) // crew.n
+
+
+@compiled_part
+def split_node(table, grid, rule, limits, growth, crew):
+    """Split the node at hand, unless it is the root that is to be looked at first; each thread parts its own rows."""
+    if growth.now[SPLITS]:
+        for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
+            part_rows(table, growth, part)
+        meet(crew)
+        if crew.part == 0:
+            make_job(grid, rule, limits, growth)
+        meet(crew)
+
+
+@compiled_part
+def close_tree(table, growth, crew, leaf):
+    """Tell each of the rows its leaf."""
+    for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
+        tell_leaves(table, growth, part, leaf)
+    meet(crew)
+    if crew.part == 0:
+        finish_nodes(growth)

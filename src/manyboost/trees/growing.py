@@ -22,7 +22,7 @@ from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
 from manyboost.trees.lanes import EIGHT
 from manyboost.trees.node_sums import Grid, Shares
-from manyboost.trees.nodes import BEST, MORE, N_NODES, N_NOW, NODE, Growth, Limits, weight_of_rows
+from manyboost.trees.nodes import AT_HAND, BEST, N_NODES, N_NOW, NODE, Growth, Limits, weight_of_rows
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.root_histogram import Changes, KeptWeights
@@ -30,12 +30,13 @@ from manyboost.trees.routing import find_leaves
 from manyboost.trees.statistics import Statistics
 
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
+PARTIAL_BUDGET = 4 << 20  # bytes of a histogram that each of several threads has for itself
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
 NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), 0)
 MANY_RUNS = 64  # of two labels, where each is that of some classes
 LINES_APART = 128  # bytes between what two threads write: they would wait for each other at one line of cache
-NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.int64), -1)
+NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.int64), -1)
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class Room(NamedTuple):
     limits: Limits  # but for the seed, another for each tree
     growth: Growth
     workspace: tuple[Any, ...]  # with a place for each thread
-    of_histograms: tuple[Any, Any, Any]  # labels and weights side by side, and histograms kept; of no use at random thresholds
+    of_histograms: tuple[Any, ...]  # labels and weights side by side, histograms kept and of each part; of no use at random thresholds
 
 
 class Grower:
@@ -200,24 +201,33 @@ class Grower:
         """Is the histogram of all rows kept from tree to tree, where labels and most weights are?"""
         return self.table.layout == FEATURE_MAJOR and not self._counts_rows and 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
 
-    def _room(self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool, root: bool) -> Room:
+    def _room(
+        self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool, root: bool, n_parts: int
+    ) -> Room:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's, and that of the ``root``."""
-        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, whole, plain, keep, root
+        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, whole, plain, keep, root, n_parts
         if key != self._room_key:  # most trees of a fit are of one shape
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
-            growth = self._growth(limits, size, n_outputs, keep, root)
+            growth = self._growth(limits, size, n_outputs, keep, root, n_parts)
             n_gathered = n_rows if len(grid.label) and grid.n_dense == 0 and limits.min_leaf == 1 and not self.limits.random else 0
-            halves = whole and len(growth.free) == self._n_slots(limits)  # the root's rows stand, and then the smaller child's are enough
+            # the root's rows stand, and then the smaller child's are enough: half of all, though not of those of each part
+            halves = whole and n_parts == 1 and len(growth.free) == self._n_slots(limits)
             of_histograms = (
                 self._array("labels", n_gathered // 2 if halves else n_gathered, np.uint16),
                 self._array("weights", 0 if halves else n_gathered, np.int64),
                 self._array("pool", 0 if self.limits.random else len(growth.free) * self._n_bins * size, np.int64),
+                self._array("partials", (n_parts, self._n_partial(size) if n_parts > 1 else 0), np.int64),
             )
-            self._room_key, self._held_room = key, Room(limits, growth, self._workspace(size, plain), of_histograms)
+            self._room_key, self._held_room = key, Room(limits, growth, self._workspace(size, plain, n_parts), of_histograms)
         return self._held_room
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, keep: bool, root: bool) -> Growth:
+    def _n_partial(self, size: int) -> int:
+        """How many numbers a thread's own histogram has, if it may have one."""
+        dense = self.table.layout == FEATURE_MAJOR
+        return self._n_bins * size if dense and 8 * self._n_bins * size <= PARTIAL_BUDGET else 0
+
+    def _growth(self, limits: Limits, size: int, n_outputs: int, keep: bool, root: bool, n_parts: int) -> Growth:
         n = 2 * limits.max_leaves - 1
         n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
         if keep and n_bins and limits.max_depth > 1:
@@ -226,11 +236,13 @@ class Grower:
             nodes=self._array("nodes", n, NODE),
             sums=self._array("node sums", (n, size), np.int64),
             left=self._array("left sums", (n, size), np.int64),
+            stretch=self._array("stretch", (n_parts, n, 2), np.int64),
+            of_part=self._array("sums of parts", (n_parts, size), np.int64),
             open=self._array("open", limits.max_leaves, np.int32),
             free=self._array("free", n_slots, np.int32),
             signed=self._array("signed", max(n_outputs, 1), np.int64),
             now=self._array("now", N_NOW, np.int64),
-            runs=self._array("runs", (3, max(size, MANY_RUNS) + 2), np.int64),
+            runs=self._array("runs", (2 * n_parts + 1, max(size, MANY_RUNS) + 2), np.int64),
             root=self._array("root", n_bins * size if root else 0, np.int64),
             rows=np.empty(0, np.int32),  # others for each tree: they are as long as the table
             buffer=np.empty(0, np.int32),
@@ -255,13 +267,12 @@ class Grower:
     def _n_bins(self) -> int:
         return int(self.table.columns["offset"][-1])
 
-    def _workspace(self, size: int, plain: bool) -> tuple[NDArray[Any] | None, ...]:
-        """What threads need to compare splits: best, the sums left of it, sides, order; by histogram also positions, histogram.
+    def _workspace(self, size: int, plain: bool, n: int) -> tuple[NDArray[Any] | None, ...]:
+        """What n threads need to compare splits: best, the sums left of it, sides, order; by histogram also positions, histogram.
 
         Before them, where splits are drawn at random, what that needs: ranges, block, sums. Where the kernels are those of plain tables,
         positions of categories are None.
         """
-        n = self.team.n
         apart = 2 + (-(-LINES_APART // (8 * size)) if n > 1 else 0)  # two, and room behind them
         compared = (
             self._array("best", (n, 4), BEST),
@@ -287,7 +298,7 @@ class Grower:
     def _categories(self, n_slots: int, size: int) -> Categories:
         """The categorical features, with room for the sums of so many nodes and of two more; the same for tree after tree."""
         if self._categories_key != (n_slots, size):
-            sums = self._array("categories", (n_slots + 2) * n_category_bins(self.table) * size, np.int64)
+            sums = self._array("categories", (n_slots + 1 + self.team.n) * n_category_bins(self.table) * size, np.int64)
             positions = self._array("positions", 256, np.float64)
             self._categories_key, self._held_categories = (n_slots, size), find_categories(self.table, size, sums, positions)
         return self._held_categories
@@ -306,8 +317,7 @@ class Grower:
         if rows is None and statistics.lasting is not None and statistics.n_dense == 0 and not self.limits.random:
             n = self.table.n_rows
             places, buffer = np.empty(n, np.int32), _in_pairs(n)
-            room = places, self._array("labels", n // 2 + 1, np.uint16), buffer.view(np.int64)
-            grid, exponent, changes = self._kept.put(statistics, statistics.lasting, *room)
+            grid, exponent, changes = self._kept.put(statistics, statistics.lasting, places, buffer.view(np.int64))
             return Numbers(grid, exponent, *((changes, (places, buffer)) if self._counts_root(statistics) else (NO_CHANGES, None)))
         self._kept.forget()
         return Numbers(*to_grid(statistics, self.limits.random, rows, pairs=criterion.code == PAIR_OF_CLASSES), NO_CHANGES, None)
@@ -328,19 +338,22 @@ class Grower:
         if self.limits.min_weight_fraction_leaf:
             used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
             total_weight = weight_of_rows(grid, rule, used, self.limits.tie)
-        room = self._room(grid, rule.n_outputs, n_rows, total_weight, whole, plain, not pairs, spare is not None)
+        n_parts = self.team.n if self.team.n > 1 and is_worth_a_crew(n_rows, table) else 1
+        room = self._room(grid, rule.n_outputs, n_rows, total_weight, whole, plain, not pairs, spare is not None, n_parts)
         if room.limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        # rows are moved about by way of memory that is to tell their leaves when they stand
         places, buffer = spare or (np.empty(n_rows, np.int32), _in_pairs(max(table.n_rows, n_rows)))
-        growth, leaf = room.growth._replace(rows=places, buffer=buffer), buffer[: table.n_rows]
-        labels, weights, pool = room.of_histograms
+        # rows are moved about by way of memory that is to tell their leaves when they stand; but not by several threads, who have other
+        # places in the one than in the other
+        leaf = buffer[: table.n_rows] if n_parts == 1 else np.empty(table.n_rows, np.int32)
+        growth = room.growth._replace(rows=places, buffer=buffer)
+        labels, weights, pool, partials = room.of_histograms
         if len(weights) < len(labels):
             weights = buffer.view(np.int64)  # no row is moved while weights are looked at
         if rows is not None:
-            growth.rows[:] = rows  # a copy: they will be moved about
+            growth.buffer[:n_rows] = rows  # from where they are dealt out
         if changes.n < 0:
-            growth.runs[2, 0] = 0
+            growth.runs[-1, 0] = 0
         limits = room.limits._replace(seed=np.uint64(seed)) if self.limits.random else room.limits
         context = table, grid, rule, limits, growth, whole
         grow: Callable[..., None]
@@ -348,8 +361,8 @@ class Grower:
             categories = None if plain else self._categories(len(growth.free), grid.size)
             grow, given = grow_at_random, (*context, *room.workspace, categories)
         else:
-            grow, given = grow_by_histogram, (*context, changes, labels, weights, pool, *room.workspace)
-        if not (self.team.n > 1 and is_worth_a_crew(n_rows, table) and self._grow_together(grow, given, leaf)):
+            grow, given = grow_by_histogram, (*context, changes, labels, weights, pool, partials, *room.workspace)
+        if n_parts == 1 or not self._grow_together(grow, given, leaf):
             grow(*given, NOBODY_ELSE, leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
@@ -360,7 +373,7 @@ class Grower:
         growth = given[4]
 
         def give_up() -> None:
-            growth.now[MORE] = 0
+            growth.now[AT_HAND] = -1
             crew.words[GIVEN_UP] = 1
 
         return self.team.together(lambda part: grow(*given, crew._replace(part=part), leaf), give_up)

@@ -120,7 +120,7 @@ def _add_short_run(column, rows, start, end, weights, size, hist):
 
 
 @compiled_part
-def _fill_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist):
+def _add_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist):
     """Up to four columns at once, whose updates do not wait for each other, where there are two labels.
 
     Where each of the four begins is known when this is compiled, which leaves the loop two thirds of its instructions.
@@ -156,7 +156,7 @@ def _fill_two_labels(table, first, last, rows, start, end, whole, labels, weight
     for c in range(first, last):
         of_column, found = hist[2 * (columns[c].offset - columns[first].offset) :], apart[(c - first) * PITCH :]
         for s in range(2 * (columns[c + 1].offset - columns[c].offset)):
-            of_column[s] = found[s]
+            of_column[s] += found[s]
 
 
 @compiled_part
@@ -193,7 +193,7 @@ def add_labels(table, first, last, rows, start, end, in_order, runs, labels, wei
 
 
 @compiled_part
-def fill_column(column, grid, rows, start, end, size, at, hist):
+def _add_column(column, grid, rows, start, end, size, at, hist):
     """All statistics of the rows into one feature."""
     n_dense = grid.n_dense
     weights, pitch, step = weights_of_labels(grid)
@@ -214,7 +214,7 @@ def fill_column(column, grid, rows, start, end, size, at, hist):
 
 
 @compiled_part
-def _fill_any_four(table, first, last, grid, rows, start, end, size, hist):
+def _add_any_four(table, first, last, grid, rows, start, end, size, hist):
     """All statistics of the rows into up to four columns at once: they are read once for all, and the updates do not wait for each other.
 
     Columns that are not asked for are filled like the last, and forgotten.
@@ -251,8 +251,8 @@ def _fill_any_four(table, first, last, grid, rows, start, end, size, hist):
 
 
 @compiled_part
-def fill_sparse(stored, features, grid, rows, start, end, first, last, node_sums, hist):
-    """Stored entries by row; what is not stored is the rest of the node's sums, exactly."""
+def _add_stored(stored, features, grid, rows, start, end, first, last, hist):
+    """Stored entries by row."""
     if stored is None:
         return
     size, n_dense = grid.size, grid.n_dense
@@ -272,6 +272,12 @@ def fill_sparse(stored, features, grid, rows, start, end, first, last, node_sums
                 hist[base + n_dense + np.int64(k)] += weights[np.uint64(i) * pitch + k * step]
             if grid.counted:
                 hist[base + size - 1] += 1
+
+
+@compiled_part
+def _add_rest(features, size, first, last, node_sums, hist):
+    """What is not stored is the rest of the node's sums, exactly."""
+    origin = features[first].offset
     for f in range(first, last):
         begin = (features[f].offset - origin) * size
         zero = begin + features[f].zero_bin * size
@@ -283,26 +289,29 @@ def fill_sparse(stored, features, grid, rows, start, end, first, last, node_sums
 
 
 @compiled_part
-def fill(table, grid, rows, start, end, whole, runs, labels, weights, first, last, node_sums, hist):
-    """The histogram of columns ``first`` to ``last`` over ``rows[start:end]``, with labels and weights as :func:`add_labels` wants them."""
+def add_rows(table, grid, rows, start, end, whole, runs, labels, weights, first, last, hist):
+    """Add ``rows[start:end]`` to the histogram of columns ``first`` to ``last``, labels and weights as :func:`add_labels` wants them."""
     size = np.uint64(grid.size)
-    origin = table.columns[first].offset
-    labels_alone = of_labels(table, grid)
-    if labels_alone and grid.n_labels == 2 and runs[0] == 0:
-        _fill_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist)
-        return
-    for s in range((table.columns[last].offset - origin) * grid.size):
-        hist[s] = 0
     if table.layout == SPARSE:
-        fill_sparse(table.stored, table.features, grid, rows, start, end, first, last, node_sums, hist)
-    elif labels_alone:
-        add_labels(table, first, last, rows, start, end, whole, runs, labels, weights, size, hist)
+        _add_stored(table.stored, table.features, grid, rows, start, end, first, last, hist)
+    elif of_labels(table, grid):
+        if grid.n_labels == 2 and runs[0] == 0:
+            _add_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist)
+        else:
+            add_labels(table, first, last, rows, start, end, whole, runs, labels, weights, size, hist)
     elif last - first > 1:
-        _fill_any_four(table, first, last, grid, rows, start, end, size, hist)
+        _add_any_four(table, first, last, grid, rows, start, end, size, hist)
     else:
         for f in range(first, last):
-            at = np.uint64((table.columns[f].offset - origin) * grid.size)
-            fill_column(table.bins[f], grid, rows, start, end, size, at, hist)
+            at = np.uint64((table.columns[f].offset - table.columns[first].offset) * grid.size)
+            _add_column(table.bins[f], grid, rows, start, end, size, at, hist)
+
+
+@compiled_part
+def complete(table, grid, first, last, node_sums, hist):
+    """When all rows of a node are added: those of which a sparse table has nothing."""
+    if table.layout == SPARSE:
+        _add_rest(table.features, grid.size, first, last, node_sums, hist)
 
 
 @compiled_part

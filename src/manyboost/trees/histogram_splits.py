@@ -9,10 +9,11 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed
-from manyboost.trees.crew import crew_for_job, meet, share
+from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import node_weight
-from manyboost.trees.histogram import fill, find_runs, gather, of_feature, of_labels, runs_of_node
+from manyboost.trees.histogram import add_rows, complete, find_runs, gather, of_feature, of_labels, runs_of_node
 from manyboost.trees.nodes import (
+    AT_HAND,
     IN_ORDER,
     LARGE,
     LARGE_OPEN,
@@ -22,24 +23,29 @@ from manyboost.trees.nodes import (
     SMALL_OPEN,
     SMALL_SLOT,
     WHOLE,
-    close_tree,
+    deal_rows,
+    next_to_split,
+    place_part,
+    runs_of_all,
     settle,
-    split_next,
     start_tree,
+    sum_part,
 )
-from manyboost.trees.root_histogram import count_root
+from manyboost.trees.root_histogram import add_changes, prepare_changes, sum_root
 from manyboost.trees.splitting import loss_before, rest_of_tree, scan
 
 COLUMNS_PER_PASS = 4
+ROWS_OF_BIN = 2  # in a node from which on it is counted by parts
 
 
 @compiled_part
-def look_at_all_rows(table, grid, growth):
-    """Before a tree is grown on all rows: put them in their order, and find runs of one label among them."""
-    for i in range(growth.rows.size):
-        growth.rows[i] = i
-    if of_labels(table, grid):
-        find_runs(grid.label, np.int64(0), np.int64(grid.label.size), growth.runs[2])
+def _columns_of_part(table, grid, crew):
+    """The columns that are this thread's, counted together as far as that is of use."""
+    n_columns = table.columns.size - 1
+    # labels are counted in two columns at once nearly as fast as in four, but where there are two of them
+    together = 2 if of_labels(table, grid) and grid.n_labels > 2 else COLUMNS_PER_PASS
+    first, last = share(crew, np.int64(0), np.int64(-(-n_columns // together)))
+    return min(together * first, n_columns), min(together * last, n_columns)
 
 
 @compiled_part
@@ -49,58 +55,107 @@ def _is_counted(now, which):
 
 
 @compiled_part
-def _first_counted(nodes, now):
-    """The first of the job's rows that are counted: from there on labels and weights stand side by side."""
-    start = nodes[now[SMALL]].start
-    return min(start, nodes[now[LARGE]].start) if now[LARGE_OPEN] and now[PARENT_SLOT] < 0 else start
+def _first_counted(stretch, now):
+    """The first of the job's rows in a part that are counted: from there on labels and weights stand side by side."""
+    start = stretch[now[SMALL], 0]
+    return min(start, stretch[now[LARGE], 0]) if now[LARGE_OPEN] and now[PARENT_SLOT] < 0 else start
 
 
 @compiled_part
-def prepare_job(table, grid, growth, labels, weights):
-    """Find runs of one label among the rows that will be counted; where there are none, bring their labels and weights side by side."""
-    now, of_all = growth.now, growth.runs[2]
+def _prepare_job(table, grid, growth, labels, weights, part):
+    """Bring weights of a part's rows that will be counted side by side; find runs of one label, or bring labels side by side, too."""
+    now, of_all, stretch = growth.now, runs_of_all(growth), growth.stretch[part]
     if now[WHOLE]:
         for run in range(of_all.size):
-            growth.runs[0, run] = of_all[run]
+            growth.runs[2 * part, run] = of_all[run]
         return
-    first = _first_counted(growth.nodes, now)
+    first, at = _first_counted(stretch, now), stretch[0, 0]
     rows = growth.rows[first:]
     for which in range(2):
         if _is_counted(now, which):
-            node, runs = growth.nodes[now[SMALL + which]], growth.runs[which]
+            number, runs = now[SMALL + which], growth.runs[2 * part + which]
+            start, end = stretch[number, 0] - first, stretch[number, 1] - first
             runs[0] = 0
             if of_all[0] > 0:
-                runs_of_node(of_all, grid.label, rows, node.start - first, node.end - first, runs, labels)
+                runs_of_node(of_all, grid.label, rows, start, end, runs, labels[at:])
+                gathered = weights[at + start :]
+                for r in range(end - start):
+                    gathered[r] = grid.weight[np.uint64(rows[start + r])]
             elif of_labels(table, grid):
-                gather(grid, rows, node.start - first, node.end - first, labels, weights)
-                find_runs(labels, node.start - first, node.end - first, runs)
+                gather(grid, rows, start, end, labels[at:], weights[at:])
+                find_runs(labels[at:], start, end, runs)
 
 
 @compiled_part
-def gather_weights(grid, growth, weights, crew):
-    """Bring the weights of rows that stand in runs side by side."""
-    if growth.now[WHOLE] or growth.runs[2, 0] == 0:
-        return
-    first = _first_counted(growth.nodes, growth.now)
-    for which in range(2):
-        if _is_counted(growth.now, which):
-            node = growth.nodes[growth.now[SMALL + which]]
-            start, end = share(crew, node.start, node.end)
-            gathered, rows = weights[start - first :], growth.rows[start:end]
-            for r in range(rows.size):
-                gathered[r] = grid.weight[np.uint64(rows[r])]
+def _add_part(table, grid, growth, which, labels, weights, part, c, d, hist):
+    """Add a part's rows of a node of the job to the histogram of columns c to d."""
+    now, stretch, whole = growth.now, growth.stretch[part], growth.now[WHOLE] == 1
+    first, at, number, runs = np.int64(_first_counted(stretch, now)), stretch[0, 0], now[SMALL + which], growth.runs[2 * part + which]
+    of_rows = (grid.label, grid.weight) if whole else (labels[at:], weights[at:])
+    start, end = stretch[number, 0] - first, stretch[number, 1] - first
+    add_rows(table, grid, growth.rows[first:], start, end, whole, runs, *of_rows, c, d, hist)
 
 
 @compiled_part
-def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, best, lefts, sides, order, positions, hist):
+def _add_up(partials, begin, end, hist):
+    """Add what each part has counted."""
+    for part in range(partials.shape[0]):
+        counted = partials[part, begin:end]
+        for s in range(counted.size):
+            hist[s] += counted[s]
+
+
+@compiled_part
+def _is_counted_by_parts(table, grid, n_rows, partials, crew):
+    """Does each thread count its own rows in all columns, and not all rows in some of the columns?
+
+    Where bins are many, it takes longer to add up what each has counted than to read rows that others have moved.
+    """
+    return crew.n > 1 and partials.shape[1] > 0 and n_rows * (table.columns.size - 1) >= ROWS_OF_BIN * partials.shape[1]
+
+
+@compiled_part
+def _count_root(table, grid, changes, growth, labels, weights, partials, crew):
+    """Bring the root's histogram up to date, and its sums."""
+    n_columns, size, n_parts = table.columns.size - 1, grid.size, growth.stretch.shape[0]
+    n_rows = changes.n if changes.n >= 0 else table.n_rows
+    by_parts = _is_counted_by_parts(table, grid, n_rows, partials, crew)
+    for part in range(*share(crew, np.int64(0), np.int64(n_parts))):
+        prepare_changes(grid, changes, growth, labels, weights, part)
+        if by_parts:
+            partials[part, :] = 0
+            for c in range(0, n_columns, COLUMNS_PER_PASS):
+                d = min(c + COLUMNS_PER_PASS, n_columns)
+                own = partials[part, table.columns[c].offset * size : table.columns[d].offset * size]
+                add_changes(table, grid, changes, growth, labels, weights, part, c, d, own)
+    meet(crew)
+    first, last = _columns_of_part(table, grid, crew)
+    for c in range(first, last, COLUMNS_PER_PASS):
+        d = min(c + COLUMNS_PER_PASS, last)
+        begin, end = table.columns[c].offset * size, table.columns[d].offset * size
+        root = growth.root[begin:end]
+        if changes.n < 0:
+            root[:] = 0
+        if by_parts:
+            _add_up(partials, begin, end, root)
+        else:
+            for part in range(n_parts):
+                add_changes(table, grid, changes, growth, labels, weights, part, c, d, root)
+    if first == 0:
+        sum_root(table.columns[1].offset, size, growth.root, growth.sums[0])
+    meet(crew)
+
+
+@compiled_part
+def _evaluate_columns(
+    table, grid, rule, limits, growth, labels, weights, pool, partials, by_parts, first, last, best, lefts, sides, order, positions, hist
+):
     """Fill and scan the histograms of the job's nodes for columns ``first`` to ``last``."""
     size, now = grid.size, growth.now
     pool_size = table.columns[table.columns.size - 1].offset * size
     own = hist[hist.size - (MAX_SHARED_BINS + 1) * size :]
     step = max(last - first, 1) if table.layout == SPARSE else COLUMNS_PER_PASS
     rest = np.empty(growth.signed.size, np.int64)
-    counted = np.int64(_first_counted(growth.nodes, now))
-    rows = growth.rows[counted:]
     for which in range(2):
         best[which].gain = 0.0
         best[which].feature = -1
@@ -122,25 +177,17 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
                     parent[s] -= part[s]
                 part = parent
             else:
-                whole = now[WHOLE] == 1
-                if whole and growth.root.size:
+                if now[WHOLE] and growth.root.size:
                     part = growth.root[begin:end]
                 else:
-                    fill(
-                        table,
-                        grid,
-                        rows,
-                        node.start - counted,
-                        node.end - counted,
-                        whole,
-                        growth.runs[which],
-                        grid.label if whole else labels,
-                        grid.weight if whole else weights,
-                        c,
-                        d,
-                        node_sums,
-                        part,
-                    )
+                    for s in range(part.size):
+                        part[s] = 0
+                    if by_parts:
+                        _add_up(partials, begin, end, part)
+                    else:
+                        for of_rows in range(growth.stretch.shape[0]):
+                            _add_part(table, grid, growth, which, labels, weights, of_rows, c, d, part)
+                    complete(table, grid, c, d, node_sums, part)
                 if now[SMALL_SLOT + which] >= 0:
                     at = now[SMALL_SLOT + which] * pool_size
                     kept = pool[at + begin : at + end]
@@ -161,13 +208,23 @@ def evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, 
 
 
 @compiled_part
-def _columns_of_part(table, grid, crew):
-    """The columns that are this thread's, counted together as far as that is of use."""
-    n_columns = table.columns.size - 1
-    # labels are counted in two columns at once nearly as fast as in four, but where there are two of them
-    together = 2 if of_labels(table, grid) and grid.n_labels > 2 else COLUMNS_PER_PASS
-    first, last = share(crew, np.int64(0), np.int64(-(-n_columns // together)))
-    return min(together * first, n_columns), min(together * last, n_columns)
+def _evaluate(table, grid, rule, limits, growth, labels, weights, pool, partials, crew, own):
+    """Find the best splits of the job's nodes: of a thread, among its columns."""
+    now, n_columns, size = growth.now, table.columns.size - 1, grid.size
+    node = growth.nodes[now[SMALL]]
+    by_parts = not now[WHOLE] and not _is_counted(now, 1) and _is_counted_by_parts(table, grid, node.end - node.start, partials, crew)
+    for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
+        _prepare_job(table, grid, growth, labels, weights, part)
+        if by_parts:
+            partials[part, :] = 0
+            for c in range(0, n_columns, COLUMNS_PER_PASS):
+                d = min(c + COLUMNS_PER_PASS, n_columns)
+                counted = partials[part, table.columns[c].offset * size : table.columns[d].offset * size]
+                _add_part(table, grid, growth, 0, labels, weights, part, c, d, counted)
+    meet(crew)
+    columns = _columns_of_part(table, grid, crew)
+    _evaluate_columns(table, grid, rule, limits, growth, labels, weights, pool, partials, by_parts, *columns, *own)
+    meet(crew)
 
 
 @compiled_part
@@ -191,42 +248,46 @@ def _take_best(crew, best, lefts):
 
 @compiled
 def grow_by_histogram(
-    table, grid, rule, limits, growth, whole, changes, labels, weights, pool, best, lefts, sides, order, positions, hist, crew, leaf
-):
+    table, grid, rule, limits, growth, whole, changes, labels, weights, pool, partials,
+    best, lefts, sides, order, positions, hist, crew, leaf,
+):  # fmt: skip
     """The whole tree in one call, of each thread of the crew; what they work in has a place for each."""
     table, grid, rule, limits, growth, changes, crew = borrowed((table, grid, rule, limits, growth, changes, crew))
-    labels, weights, pool, hist, leaf = borrowed((labels, weights, pool, hist, leaf))
+    labels, weights, pool, partials, hist, leaf = borrowed((labels, weights, pool, partials, hist, leaf))
     best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
-    part, now, more = crew.part, growth.now, False
-    own = best[part], lefts[part], sides[part], order[part], _place_of(positions, part), hist[part]
-    if whole and part == 0 and changes.n < 0:  # else changes stand where rows will stand, and runs are those of the tree before
-        look_at_all_rows(table, grid, growth)
+    thread, now, n_parts = crew.part, growth.now, np.int64(growth.stretch.shape[0])
+    own = best[thread], lefts[thread], sides[thread], order[thread], _place_of(positions, thread), hist[thread]
+    if whole and thread == 0 and changes.n < 0 and of_labels(table, grid):  # else they are those of the tree before
+        find_runs(grid.label, np.int64(0), np.int64(grid.label.size), runs_of_all(growth))
+    if not meet(crew):
+        return
+    for part in range(*share(crew, np.int64(0), n_parts)):
+        place_part(growth, part)
+        if changes.n < 0:  # else changes stand where rows will stand
+            deal_rows(growth, whole, part)
     if growth.root.size:
-        if not meet(crew):
-            return
-        count_root(table, grid, changes, growth, *_columns_of_part(table, grid, crew))
-        meet(crew)
-    if part == 0:
-        more = start_tree(grid, rule, limits, growth, whole)
-        now[IN_ORDER] = whole and table.layout == FEATURE_MAJOR
+        _count_root(table, grid, changes, growth, labels, weights, partials, crew)
+    for part in range(*share(crew, np.int64(0), n_parts)):
+        if n_parts > 1 and changes.n >= 0:  # in one part, rows in their order need not be there
+            deal_rows(growth, whole, part)
+        sum_part(grid, growth, part)
+    meet(crew)
+    if thread == 0:
+        start_tree(grid, rule, limits, growth)
+        now[WHOLE] = whole and (n_parts == 1 or growth.root.size > 0)
+        now[IN_ORDER] = whole and n_parts == 1 and table.layout == FEATURE_MAJOR
     while True:
-        if part == 0:
-            if more:
-                prepare_job(table, grid, growth, labels, weights)
-            now[MORE] = more
-        at_work = crew_for_job(table, growth, crew, more)
+        at_work = crew_for_node(table, growth, crew)
         if at_work.n == crew.n:
             meet(crew)
-            if not now[MORE]:
+            if now[AT_HAND] < 0:
                 break
-        first, last = _columns_of_part(table, grid, at_work)
-        gather_weights(grid, growth, weights, at_work)
-        meet(at_work)
-        evaluate_features(table, grid, rule, limits, growth, labels, weights, pool, first, last, *own)
-        meet(at_work)
-        if part == 0:
-            _take_best(at_work, best, lefts)
-            settle(grid, rule, growth, best[0], lefts[0])
-            more = split_next(table, grid, rule, limits, growth)
-    if part == 0:
-        close_tree(table, growth, leaf)
+        split_node(table, grid, rule, limits, growth, at_work)
+        if now[MORE]:
+            _evaluate(table, grid, rule, limits, growth, labels, weights, pool, partials, at_work, own)
+        if thread == 0:
+            if now[MORE]:
+                _take_best(at_work, best, lefts)
+                settle(grid, rule, growth, best[0], lefts[0])
+            next_to_split(table, grid, rule, limits, growth)
+    close_tree(table, growth, crew, leaf)

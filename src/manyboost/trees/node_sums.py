@@ -104,6 +104,18 @@ def sum_rows(grid, rows, start, end, sums):
 
 
 @compiled_part
+def sum_parts(grid, rows, stretches, sums):
+    """The sums of a node whose rows are in several stretches."""
+    sum_rows(grid, rows, stretches[0, 0], stretches[0, 1], sums)
+    if stretches.shape[0] > 1:
+        more = np.empty(grid.size, np.int64)
+        for u in range(1, stretches.shape[0]):
+            sum_rows(grid, rows, stretches[u, 0], stretches[u, 1], more)
+            for s in range(grid.size):
+                sums[s] += more[s]
+
+
+@compiled_part
 def sum_runs(grid, runs, sums):
     """The sums of all rows where one weight of each is all, and runs of one label are known."""
     for k in range(grid.n_labels):
@@ -179,22 +191,23 @@ def _sum_curvatures(shares, weights, rows, start, end, up, sums):
 
 
 @compiled_part
-def look_through_best_pair(of_rows, dense, rows, start, end, tie):
+def look_through_best_pair(of_rows, dense, rows, stretches, tie):
     """Set the dense statistics of a node's rows to gradient and curvature of its best pair of classes (AOSO's two-step choice).
 
-    What differs by less than ``tie`` times the node's weight is equal, and of equals the first counts.
+    Its rows are in one stretch or more. What differs by less than ``tie`` times the node's weight is equal, and of equals the first counts.
     """
     if of_rows is None:
         return
     shares, classes, weights = of_rows
     K = shares.shape[1]
     of_classes = np.empty((1, K + EIGHT), np.int64)
-    g = np.empty(K, np.int64)
-    _sum_labels(classes, weights, rows, start, end, g)
-    weight = g.sum()
-    _sum_shares(shares, rows, start, end, of_classes)
-    for k in range(K):
-        g[k] -= of_classes[0, k]
+    g, h, of_stretch, weight = np.zeros(K, np.int64), np.zeros(K, np.int64), np.empty(K, np.int64), np.int64(0)
+    for u in range(stretches.shape[0]):
+        _sum_labels(classes, weights, rows, stretches[u, 0], stretches[u, 1], of_stretch)
+        _sum_shares(shares, rows, stretches[u, 0], stretches[u, 1], of_classes)
+        for k in range(K):
+            weight += of_stretch[k]
+            g[k] += of_stretch[k] - of_classes[0, k]
     unit = tie * np.float64(weight)
     up = 0
     for k in range(K):
@@ -203,8 +216,10 @@ def look_through_best_pair(of_rows, dense, rows, start, end, tie):
     up = 0
     while np.float64(g[up]) < most - unit:
         up += 1
-    _sum_curvatures(shares, weights, rows, start, end, np.uint64(up), of_classes)
-    h = of_classes[0]
+    for u in range(stretches.shape[0]):
+        _sum_curvatures(shares, weights, rows, stretches[u, 0], stretches[u, 1], np.uint64(up), of_classes)
+        for k in range(K):
+            h[k] += of_classes[0, k]
     gains = np.empty(K)
     for k in range(K):
         d = np.float64(g[up] - g[k])
@@ -217,9 +232,10 @@ def look_through_best_pair(of_rows, dense, rows, start, end, tie):
     while gains[down] < most - unit:
         down += 1
     first, second = np.uint64(up), np.uint64(down)
-    for r in range(start, end):
-        i = np.uint64(rows[r])
-        q, other = shares[i, first], shares[i, second]
-        own = np.int64(classes[i] == first) - np.int64(classes[i] == second)
-        dense[i, 0] = own * weights[i] - q + other
-        dense[i, 1] = _curvature_of_pair(q, other, _inverse(weights[i]))
+    for u in range(stretches.shape[0]):
+        for r in range(stretches[u, 0], stretches[u, 1]):
+            i = np.uint64(rows[r])
+            q, other = shares[i, first], shares[i, second]
+            own = np.int64(classes[i] == first) - np.int64(classes[i] == second)
+            dense[i, 0] = own * weights[i] - q + other
+            dense[i, 1] = _curvature_of_pair(q, other, _inverse(weights[i]))

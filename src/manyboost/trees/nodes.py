@@ -1,4 +1,8 @@
-"""The tree while it grows: its nodes, the stretch of rows that each has, and which of them to split next."""
+"""The tree while it grows: its nodes, the rows that each has, and which of them to split next.
+
+Rows are dealt out to threads that grow a tree together, for good: what a thread moves and counts is its own, and stays near it. So a node
+has a stretch of rows in the part of each; one thread has all in one part. ``start`` and ``end`` of a node are where its rows would be then.
+"""
 
 from typing import NamedTuple
 
@@ -8,7 +12,7 @@ from numpy.typing import NDArray
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR
 from manyboost.trees.criteria import ENTROPY, GINI, SHARED_SIGN, Rule, label_range, node_weight, signed_loss
-from manyboost.trees.node_sums import Grid, has_pairs, look_through_best_pair, sum_rows, sum_runs
+from manyboost.trees.node_sums import Grid, has_pairs, look_through_best_pair, sum_parts, sum_runs
 from manyboost.trees.routing import partition, tell_sides
 
 MASK_WORDS = 4  # 256 categories
@@ -23,7 +27,7 @@ SPLIT = [
 BEST = np.dtype(SPLIT, align=True)
 NODE = np.dtype(
     [
-        ("start", np.int64),
+        ("start", np.int64),  # as if all rows were in one part: the stretches of its rows are elsewhere
         ("end", np.int64),
         ("depth", np.int32),
         ("left", np.int32),
@@ -38,7 +42,10 @@ NODE = np.dtype(
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
 MORE = 12  # is there a job?
 IN_ORDER = 13  # are the root's rows all of the table, in their order, and not to be looked up?
-N_NOW = 14
+AT_HAND = 14  # the node that is being split; -1 when the tree is done
+SPLITS = 15  # is it? At first there is the root, which is no node's child
+N_NOW = 16
+STRIPE = 1024  # rows that are dealt out together: few enough for each part to have its share of every class
 
 
 class Limits(NamedTuple):
@@ -60,22 +67,25 @@ class Growth(NamedTuple):
     nodes: NDArray[np.void]
     sums: NDArray[np.int64]  # (nodes, S)
     left: NDArray[np.int64]  # (nodes, S) sums of the left side of the split at hand
+    stretch: NDArray[np.int64]  # (parts, nodes, 2) where the rows of a node begin and end in each part
+    of_part: NDArray[np.int64]  # (parts, S) sums of the rows of each part
     open: NDArray[np.int32]  # nodes with a split at hand
     free: NDArray[np.int32]  # histogram slots
     signed: NDArray[np.int64]  # sum over leaves of sign times sums, for shared_sign
     now: NDArray[np.int64]
-    runs: NDArray[np.int64]  # (3, most runs + 2) runs of one label among the rows of the job's nodes, and among all rows
+    runs: NDArray[np.int64]  # (2 parts + 1, most runs + 2) runs of one label among the rows of the job's nodes, and last among all rows
     root: NDArray[np.int64]  # the histogram of all rows where it is kept from tree to tree; else of size 0
-    rows: NDArray[np.int32]  # each node owns a stretch
+    rows: NDArray[np.int32]
     buffer: NDArray[np.int32]
 
 
 @compiled
 def _weight_of_rows(grid, rule, rows, tie, total):
-    first = np.int64(0)
+    stretches = np.zeros((1, 2), np.int64)
+    stretches[0, 1] = rows.size
     if has_pairs(grid.shares):
-        look_through_best_pair(grid.shares, grid.dense, rows, first, rows.size, tie)
-    sum_rows(grid, rows, first, rows.size, total)
+        look_through_best_pair(grid.shares, grid.dense, rows, stretches, tie)
+    sum_parts(grid, rows, stretches, total)
     return node_weight(rule, total, grid.n_dense, grid.n_labels)
 
 
@@ -134,8 +144,46 @@ def _release(free, now, slot):
 
 
 @compiled_part
-def start_tree(grid, rule, limits, growth, whole):
-    """Make the root, which is the first job; False when it may not be split. Where it has all rows of the table, they stand in order."""
+def runs_of_all(growth):
+    """Runs of one label among all rows."""
+    return growth.runs[growth.runs.shape[0] - 1]
+
+
+@compiled_part
+def place_part(growth, part):
+    """Where the rows of a part are."""
+    n, turn = growth.rows.size, growth.stretch.shape[0] * STRIPE
+    end = np.int64(0)
+    for before in range(part + 1):
+        growth.stretch[part, 0, 0] = end
+        end += n // turn * STRIPE + min(max(n % turn - before * STRIPE, 0), STRIPE)
+    growth.stretch[part, 0, 1] = end
+
+
+@compiled_part
+def deal_rows(growth, whole, part):
+    """Give a part its rows: all of the table, or those that stand in the buffer, in stripes by turns."""
+    n, at = growth.rows.size, growth.stretch[part, 0, 0]
+    for begin in range(part * STRIPE, n, growth.stretch.shape[0] * STRIPE):
+        for i in range(begin, min(begin + STRIPE, n)):
+            growth.rows[at] = i if whole else growth.buffer[i]
+            at += 1
+
+
+@compiled_part
+def sum_part(grid, growth, part):
+    """The sums of a part's rows, if they are not found otherwise."""
+    if growth.root.size == 0 and not has_pairs(grid.shares):
+        stretches = growth.stretch[part : part + 1, 0]
+        if growth.stretch.shape[0] == 1 and runs_of_all(growth)[0] > 0:
+            sum_runs(grid, runs_of_all(growth), growth.of_part[part])
+        else:
+            sum_parts(grid, growth.rows, stretches, growth.of_part[part])
+
+
+@compiled_part
+def start_tree(grid, rule, limits, growth):
+    """Make the root, which is the first job; it is at hand unless it may not be split."""
     now = growth.now
     for slot in range(now.size):
         now[slot] = 0
@@ -143,15 +191,16 @@ def start_tree(grid, rule, limits, growth, whole):
     now[N_FREE] = growth.free.size
     for slot in range(growth.free.size):
         growth.free[slot] = slot
-    first = np.int64(0)  # of the type of any node's first row: literals would have the parts compiled once more
-    root = _add_node(growth.nodes, now, first, growth.rows.size, np.int32(0))
+    # of the type of any node's first row: literals would have the parts compiled once more
+    root = _add_node(growth.nodes, now, np.int64(0), growth.rows.size, np.int32(0))
     if has_pairs(grid.shares):
-        look_through_best_pair(grid.shares, grid.dense, growth.rows, first, growth.rows.size, limits.tie)
-    if growth.root.size == 0:  # else they have been added up with it
-        if growth.runs[2, 0] > 0:
-            sum_runs(grid, growth.runs[2], growth.sums[root])
-        else:
-            sum_rows(grid, growth.rows, first, growth.rows.size, growth.sums[root])
+        look_through_best_pair(grid.shares, grid.dense, growth.rows, growth.stretch[:, root], limits.tie)
+        sum_parts(grid, growth.rows, growth.stretch[:, root], growth.sums[root])
+    elif growth.root.size == 0:  # else they have been added up with it
+        for s in range(grid.size):
+            growth.sums[root, s] = 0
+            for part in range(growth.of_part.shape[0]):
+                growth.sums[root, s] += growth.of_part[part, s]
     if rule.code == SHARED_SIGN:
         for k in range(rule.n_outputs):
             growth.signed[k] = growth.sums[root, k]
@@ -163,8 +212,8 @@ def start_tree(grid, rule, limits, growth, whole):
     now[LARGE] = -1
     now[LARGE_SLOT] = -1
     now[PARENT_SLOT] = -1
-    now[WHOLE] = whole
-    return now[SMALL_OPEN] == 1
+    now[MORE] = now[SMALL_OPEN]
+    now[AT_HAND] = root if now[MORE] else -1
 
 
 @compiled_part
@@ -197,57 +246,99 @@ def _give_signs(rule, nodes, sums, signed, node, left, right):
 
 
 @compiled_part
-def split_next(table, grid, rule, limits, growth):
-    """Split open nodes until one has a child that may be split again: its children are the job. False when the tree is done."""
-    nodes, sums, now = growth.nodes, growth.sums, growth.now
+def _has_last_children(max_depth, max_leaves, node, now):
+    """Are both children leaves for sure?"""
+    return node.depth + 1 >= max_depth or now[N_LEAVES] + 1 >= max_leaves
+
+
+@compiled_part
+def next_to_split(table, grid, rule, limits, growth):
+    """Split open nodes until one must have its rows parted: it is at hand.
+
+    Rows need not be moved where both sides are leaves for sure: they are counted when they are told their leaves.
+    """
+    nodes, now = growth.nodes, growth.now
+    now[SPLITS] = 1
     while now[N_OPEN] > 0 and now[N_LEAVES] < limits.max_leaves:
-        node = _take_open(limits.best_first, nodes, growth.open, now)
-        # rows need not be moved where both sides are leaves for sure: close_tree counts them
-        is_last = nodes[node].depth + 1 >= limits.max_depth or now[N_LEAVES] + 1 >= limits.max_leaves
-        if is_last and table.layout == FEATURE_MAJOR:
-            middle = np.int64(NOT_COUNTED)
+        number = np.int64(_take_open(limits.best_first, nodes, growth.open, now))
+        if table.layout != FEATURE_MAJOR or not _has_last_children(limits.max_depth, limits.max_leaves, nodes[number], now):
+            now[AT_HAND] = number
+            return
+        _add_children(grid, rule, limits, growth, number, np.int64(NOT_COUNTED))
+        _release(growth.free, now, np.int64(nodes[number].slot))
+        nodes[number].slot = -1
+    _undo_open_splits(growth)
+    now[AT_HAND] = -1
+
+
+@compiled_part
+def part_rows(table, growth, part):
+    """Part the rows of the node at hand, those of one part: its children are the next two nodes."""
+    now, stretch = growth.now, growth.stretch[part]
+    number = now[AT_HAND]
+    start, end = stretch[number, 0], stretch[number, 1]
+    buffer = growth.buffer[stretch[0, 0] :]
+    middle = np.int64(partition(table, growth.nodes[number], growth.rows, start, end, buffer, number == 0 and now[IN_ORDER] == 1))
+    left = stretch[now[N_NODES]]
+    right = stretch[now[N_NODES] + 1]
+    left[0], left[1], right[0], right[1] = start, middle, middle, end
+
+
+@compiled_part
+def _add_children(grid, rule, limits, growth, number, middle):
+    """Add the children of a node, of which the second starts at ``middle``."""
+    nodes, sums, now = growth.nodes, growth.sums, growth.now
+    node = nodes[number]
+    for side in range(2):
+        start, end = (node.start, middle) if side == 0 else (middle, node.end)
+        child = _add_node(nodes, now, start, end, np.int32(node.depth + 1))
+        if side == 0:
+            node.left = child
         else:
-            middle = np.int64(partition(table, nodes[node], growth.rows, growth.buffer, node == 0 and now[IN_ORDER] == 1))
-        for side in range(2):
-            start, end = (nodes[node].start, middle) if side == 0 else (middle, nodes[node].end)
-            child = _add_node(nodes, now, start, end, np.int32(nodes[node].depth + 1))
-            if side == 0:
-                nodes[node].left = child
-            else:
-                nodes[node].right = child
-        left, right = nodes[node].left, nodes[node].right
-        now[N_LEAVES] += 1
-        small, large = (left, right) if middle - nodes[node].start <= nodes[node].end - middle else (right, left)
-        # each child has a pair of its own, so its sums are no part of its parent's; a leaf keeps the parent's, which nobody reads
-        if has_pairs(grid.shares) and not is_last:
-            for child in (left, right):
-                look_through_best_pair(grid.shares, grid.dense, growth.rows, nodes[child].start, nodes[child].end, limits.tie)
-                sum_rows(grid, growth.rows, nodes[child].start, nodes[child].end, sums[child])
-        else:
-            for s in range(grid.size):
-                sums[left, s] = growth.left[node, s]
-                sums[right, s] = sums[node, s] - growth.left[node, s]
-        if rule.code == SHARED_SIGN:
-            _give_signs(rule, nodes, sums, growth.signed, node, left, right)
-        slot = np.int64(nodes[node].slot)
-        nodes[node].slot = -1
-        now[SMALL] = small
-        now[LARGE] = large
-        for which in range(2):
-            child = now[SMALL + which]
-            now[SMALL_OPEN + which] = _may_split(rule.code, grid.n_dense, grid.n_labels, limits, nodes[child], sums[child])
-        if (now[SMALL_OPEN] or now[LARGE_OPEN]) and now[N_LEAVES] < limits.max_leaves:
-            now[PARENT_SLOT] = slot
-            for which in range(2):
-                keep_parent = which == 1 and slot >= 0
-                new = now[SMALL_OPEN + which] == 1 and not keep_parent
-                now[SMALL_SLOT + which] = (
-                    _new_slot(limits.max_depth, growth.free, now, nodes[small].depth) if new else slot if keep_parent else -1
-                )
-            now[WHOLE] = 0
-            return True
+            node.right = child
+    left, right = node.left, node.right
+    now[N_LEAVES] += 1
+    # each child has a pair of its own, so its sums are no part of its parent's; a leaf keeps the parent's, which nobody reads
+    if has_pairs(grid.shares) and node.depth + 1 < limits.max_depth and now[N_LEAVES] < limits.max_leaves:
+        for child in (left, right):
+            look_through_best_pair(grid.shares, grid.dense, growth.rows, growth.stretch[:, child], limits.tie)
+            sum_parts(grid, growth.rows, growth.stretch[:, child], sums[child])
+    else:
+        for s in range(grid.size):
+            sums[left, s] = growth.left[number, s]
+            sums[right, s] = sums[number, s] - growth.left[number, s]
+    if rule.code == SHARED_SIGN:
+        _give_signs(rule, nodes, sums, growth.signed, number, left, right)
+
+
+@compiled_part
+def make_job(grid, rule, limits, growth):
+    """Split the node at hand, whose rows are parted: its children are the job if one of them may be split again."""
+    nodes, sums, now = growth.nodes, growth.sums, growth.now
+    number, n_left = now[AT_HAND], np.int64(0)
+    node = nodes[number]
+    for part in range(growth.stretch.shape[0]):
+        n_left += growth.stretch[part, now[N_NODES], 1] - growth.stretch[part, now[N_NODES], 0]
+    _add_children(grid, rule, limits, growth, number, node.start + n_left)
+    left, right = node.left, node.right
+    small, large = (left, right) if 2 * n_left <= node.end - node.start else (right, left)
+    slot = np.int64(node.slot)
+    node.slot = -1
+    now[SMALL] = small
+    now[LARGE] = large
+    for which in range(2):
+        child = now[SMALL + which]
+        now[SMALL_OPEN + which] = _may_split(rule.code, grid.n_dense, grid.n_labels, limits, nodes[child], sums[child])
+    now[MORE] = (now[SMALL_OPEN] or now[LARGE_OPEN]) and now[N_LEAVES] < limits.max_leaves
+    if not now[MORE]:
         _release(growth.free, now, slot)
-    return False
+        return
+    now[PARENT_SLOT] = slot
+    for which in range(2):
+        keep_parent = which == 1 and slot >= 0
+        new = now[SMALL_OPEN + which] == 1 and not keep_parent
+        now[SMALL_SLOT + which] = _new_slot(limits.max_depth, growth.free, now, nodes[small].depth) if new else slot if keep_parent else -1
+    now[WHOLE] = 0
 
 
 @compiled_part
@@ -279,8 +370,8 @@ def settle(grid, rule, growth, best, lefts):
 
 
 @compiled_part
-def close_tree(table, growth, leaf):
-    """Undo the splits that were not made, number the leaves and tell each of the rows its leaf."""
+def _undo_open_splits(growth):
+    """When no more nodes are split."""
     nodes = growth.nodes
     for u in range(growth.now[N_OPEN]):
         node = nodes[growth.open[u]]
@@ -288,25 +379,44 @@ def close_tree(table, growth, leaf):
         node.feature = -1
         node.bin = -1
         node.missing_left = False
-    n_nodes = growth.now[N_NODES]
+
+
+@compiled_part
+def tell_leaves(table, growth, part, leaf):
+    """Number the leaves and tell each row of a part its leaf; where rows were not moved, find how many there are."""
+    nodes, stretch, n_nodes = growth.nodes, growth.stretch[part], growth.now[N_NODES]
     number = np.empty(n_nodes, np.int32)
     n_leaves = 0
     for n in range(n_nodes):
         node = nodes[n]
-        if node.feature < 0 or node.bin >= 0:
-            for word in range(MASK_WORDS):
-                node.mask[word] = 0
         number[n] = n_leaves
         if node.feature < 0:
             n_leaves += 1
             if node.start != NOT_COUNTED and node.end != NOT_COUNTED:
                 in_order = n == 0 and growth.now[IN_ORDER] == 1
-                for r in range(node.start, node.end):
+                for r in range(stretch[n, 0], stretch[n, 1]):
                     leaf[r if in_order else growth.rows[r]] = number[n]
     for n in range(n_nodes):
         node = nodes[n]
         if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
             in_order = n == 0 and growth.now[IN_ORDER] == 1
-            middle = node.end - tell_sides(table, node, growth.rows, in_order, number[node.left], leaf)
+            start, end = stretch[n, 0], stretch[n, 1]
+            n_right = tell_sides(table, node, growth.rows, start, end, in_order, number[node.left], leaf)
+            stretch[node.left, 0], stretch[node.left, 1] = start, end - n_right
+
+
+@compiled_part
+def finish_nodes(growth):
+    """When all parts have told their rows: where leaves would be whose rows were not moved, and no categories where there are none."""
+    nodes, stretch = growth.nodes, growth.stretch
+    for n in range(growth.now[N_NODES]):
+        node = nodes[n]
+        if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
+            middle = node.start
+            for part in range(stretch.shape[0]):
+                middle += stretch[part, node.left, 1] - stretch[part, node.left, 0]
             nodes[node.left].end = middle
             nodes[node.right].start = middle
+        if node.feature < 0 or node.bin >= 0:
+            for word in range(MASK_WORDS):
+                node.mask[word] = 0

@@ -35,7 +35,7 @@ class Categories(NamedTuple):
     others, other_starts : the same as ``columns`` and ``starts`` of those whose codes are looked up in large nodes, too
     n_codes, in_lanes : what :func:`~manyboost.trees.code_sums.sum_few_codes` is told of the rest
     n_sums : of a node
-    sums : of the nodes that are kept, by their slots, and behind them of two more
+    sums : of the nodes that are kept, by their slots, behind them of two more, and then of each part of rows but the first
     positions : (256,) of the categories of a feature in their order
     """
 
@@ -142,36 +142,59 @@ def sums_of_node(categories, growth, which):
 
 
 @compiled_part
-def sum_categories(categories, table, grid, growth):
-    """The sums of the job's nodes by code."""
+def _sums_of_part(categories, growth, which, part):
+    """Where a part sums its rows of a node of the job: the first at the place of the node."""
+    at = (growth.free.size + 1 + part) * categories.n_sums
+    return sums_of_node(categories, growth, which) if part == 0 else categories.sums[at : at + categories.n_sums]
+
+
+@compiled_part
+def _are_categories_summed(now, which):
+    """Are the rows of this node of the job summed? Else nobody asks, or it is what its sibling leaves of its parent."""
+    if which == 1:
+        return now[LARGE_OPEN] == 1 and now[PARENT_SLOT] < 0
+    return now[SMALL_OPEN] == 1 or (now[PARENT_SLOT] >= 0 and now[LARGE_OPEN] == 1)
+
+
+@compiled_part
+def sum_categories(categories, table, grid, growth, which, part):
+    """The sums by code of a part's rows of a node of the job."""
+    if categories is None or not _are_categories_summed(growth.now, which):
+        return
+    number, own = growth.now[SMALL + which], _sums_of_part(categories, growth, which, part)
+    start, end = growth.stretch[part, number, 0], growth.stretch[part, number, 1]
+    for s in range(own.size):
+        own[s] = 0
+    if table.layout != SPARSE:
+        columns, starts, node = categories.columns, categories.starts, growth.nodes[number]
+        if grid.size == 2 and grid.n_dense == 2 and node.end - node.start >= ROWS_FOR_LANES:
+            # what is left of the total goes to the last code: the first part has all of it, and the others owe theirs
+            total, n_codes, in_lanes = growth.sums[number] if part == 0 else np.zeros(2, np.int64), categories.n_codes, categories.in_lanes
+            sum_few_codes(table.bins, growth.rows, start, end, grid.dense, total, n_codes, in_lanes, own)
+            columns, starts = categories.others, categories.other_starts
+        if columns.size:
+            sum_codes(table, grid, growth.rows, start, end, columns, starts, own)
+        return
+    for f in categories.features:
+        of_feature = own[categories.place[f] :]
+        _sum_stored_categories(table.stored, table.features[f].zero_bin, grid, growth.rows, start, end, f, of_feature)
+
+
+@compiled_part
+def add_up_categories(categories, growth, which):
+    """The sums by code of a node of the job, when each part has its own; of the larger, what the smaller leaves of their parent."""
     if categories is None:
         return
-    now = growth.now
-    of_small = sums_of_node(categories, growth, 0)
-    for which in range(2):
-        derived = which == 1 and now[PARENT_SLOT] >= 0
-        if not now[SMALL_OPEN + which] and (which == 1 or now[PARENT_SLOT] < 0 or not now[LARGE_OPEN]):
-            continue
-        own = sums_of_node(categories, growth, which)
-        if derived:  # it has the slot of its parent
+    now, own = growth.now, sums_of_node(categories, growth, which)
+    if _are_categories_summed(now, which):
+        for part in range(1, growth.stretch.shape[0]):
+            more = _sums_of_part(categories, growth, which, part)
             for s in range(own.size):
-                own[s] -= of_small[s]
-            continue
+                own[s] += more[s]
+    elif which == 1 and now[LARGE_OPEN]:  # it has the slot of its parent
+        of_small = sums_of_node(categories, growth, 0)
         for s in range(own.size):
-            own[s] = 0
-        node = growth.nodes[now[SMALL + which]]
-        if table.layout != SPARSE:
-            columns, starts = categories.columns, categories.starts
-            if grid.size == 2 and grid.n_dense == 2 and node.end - node.start >= ROWS_FOR_LANES:
-                total, n_codes, in_lanes = growth.sums[now[SMALL + which]], categories.n_codes, categories.in_lanes
-                sum_few_codes(table.bins, growth.rows, node.start, node.end, grid.dense, total, n_codes, in_lanes, own)
-                columns, starts = categories.others, categories.other_starts
-            if columns.size:
-                sum_codes(table, grid, growth.rows, node.start, node.end, columns, starts, own)
-            continue
-        for f in categories.features:
-            of_feature = own[categories.place[f] :]
-            _sum_stored_categories(table.stored, table.features[f].zero_bin, grid, growth.rows, node.start, node.end, f, of_feature)
+            own[s] -= of_small[s]
 
 
 @compiled_part

@@ -5,10 +5,22 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.borrowing import borrowed
 from manyboost.trees.code_sums import sums_of_features
-from manyboost.trees.crew import crew_for_job, meet, share
+from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import NEWTON, node_weight
-from manyboost.trees.nodes import MORE, SMALL, SMALL_OPEN, close_tree, settle, split_next, start_tree
+from manyboost.trees.nodes import (
+    AT_HAND,
+    MORE,
+    SMALL,
+    SMALL_OPEN,
+    deal_rows,
+    next_to_split,
+    place_part,
+    settle,
+    start_tree,
+    sum_part,
+)
 from manyboost.trees.random_categories import (
+    add_up_categories,
     any_numbers,
     categories_before_cut,
     cut_categories,
@@ -125,45 +137,60 @@ def choose(table, grid, rule, limits, growth, which, ranges, sums, best, best_le
 
 
 @compiled_part
-def evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, crew):
-    """Draw and compare one split per feature for the job's nodes, their rows dealt out to the crew.
+def _draw(table, limits, node, ranges):
+    """Thresholds between the least and the greatest of all parts."""
+    for part in range(1, ranges.shape[0]):
+        for f in range(ranges.shape[2]):
+            ranges[0, LOW, f] = min(ranges[0, LOW, f], ranges[part, LOW, f])
+            ranges[0, HIGH, f] = max(ranges[0, HIGH, f], ranges[part, HIGH, f])
+    draw_thresholds(table, limits, node, ranges[0])
 
-    Each thread has a place in ranges, block and sums; the first chooses.
+
+@compiled_part
+def _add_up(size, sums):
+    """The sums of all parts."""
+    for part in range(1, sums.shape[0]):
+        for s in range(size):
+            for f in range(sums.shape[3]):
+                sums[0, BELOW, s, f] += sums[part, BELOW, s, f]
+                sums[0, MISSING, s, f] += sums[part, MISSING, s, f]
+
+
+@compiled_part
+def _evaluate(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, crew):
+    """Draw and compare one split per feature for the job's nodes, the rows of each part by themselves.
+
+    Each part has a place in ranges, block and sums; the first thread chooses.
     """
-    part = crew.part
-    if part == 0:
-        sum_categories(categories, table, grid, growth)
-        for which in range(2):
+    first_part, end_part = share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))
+    for which in range(2):
+        number = growth.now[SMALL + which]
+        drawn = growth.now[SMALL_OPEN + which] == 1 and any_numbers(categories, table.features.size - 1)
+        for part in range(first_part, end_part):
+            sum_categories(categories, table, grid, growth, which, part)
+            if drawn:
+                start, end = growth.stretch[part, number, 0], growth.stretch[part, number, 1]
+                find_ranges(table, growth.rows, start, end, ranges[part])
+        meet(crew)
+        if crew.part == 0:
             best[which].gain = 0.0
             best[which].feature = -1
-    for which in range(2):
-        if not growth.now[SMALL_OPEN + which]:
-            continue
-        node = growth.now[SMALL + which]
-        if any_numbers(categories, table.features.size - 1):
-            start, end = share(crew, growth.nodes[node].start, growth.nodes[node].end)
-            find_ranges(table, growth.rows, start, end, ranges[part])
+            add_up_categories(categories, growth, which)
+            if drawn:
+                _draw(table, limits, number, ranges)
+        meet(crew)
+        if drawn:
+            for part in range(first_part, end_part):
+                if part > 0:
+                    for row in range(ranges.shape[1]):
+                        for f in range(ranges.shape[2]):
+                            ranges[part, row, f] = ranges[0, row, f]
+                start, end = growth.stretch[part, number, 0], growth.stretch[part, number, 1]
+                sum_below(table, grid, growth.rows, start, end, ranges[part], block[part], sums[part])
             meet(crew)
-            if part == 0:
-                for other in range(1, crew.n):
-                    for f in range(ranges.shape[2]):
-                        ranges[0, LOW, f] = min(ranges[0, LOW, f], ranges[other, LOW, f])
-                        ranges[0, HIGH, f] = max(ranges[0, HIGH, f], ranges[other, HIGH, f])
-                draw_thresholds(table, limits, node, ranges[0])
-            meet(crew)
-            if part > 0:
-                for row in range(ranges.shape[1]):
-                    for f in range(ranges.shape[2]):
-                        ranges[part, row, f] = ranges[0, row, f]
-            sum_below(table, grid, growth.rows, start, end, ranges[part], block[part], sums[part])
-            meet(crew)
-            if part == 0:
-                for other in range(1, crew.n):
-                    for s in range(grid.size):
-                        for f in range(sums.shape[3]):
-                            sums[0, BELOW, s, f] += sums[other, BELOW, s, f]
-                            sums[0, MISSING, s, f] += sums[other, MISSING, s, f]
-        if part == 0:
+        if crew.part == 0 and growth.now[SMALL_OPEN + which]:
+            if drawn:
+                _add_up(grid.size, sums)
             choose(table, grid, rule, limits, growth, which, ranges[0], sums[0], best[which], lefts[which], sides, order, categories)
     meet(crew)  # before the first goes on and changes the job, all have read it
 
@@ -174,23 +201,27 @@ def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums
     table, grid, rule, limits, growth, crew = borrowed((table, grid, rule, limits, growth, crew))
     ranges, block, sums = borrowed((ranges, block, sums))
     best, lefts, sides, order, categories, leaf = borrowed((best[0], lefts[0], sides[0], order[0], categories, leaf))
-    part, now, more = crew.part, growth.now, False
-    if part == 0:
-        if whole:
-            for i in range(growth.rows.size):
-                growth.rows[i] = i
-        more = start_tree(grid, rule, limits, growth, whole)
+    now = growth.now
+    if not meet(crew):
+        return
+    for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
+        place_part(growth, part)
+        deal_rows(growth, whole, part)
+        sum_part(grid, growth, part)
+    meet(crew)
+    if crew.part == 0:
+        start_tree(grid, rule, limits, growth)
     while True:
-        if part == 0:
-            now[MORE] = more
-        at_work = crew_for_job(table, growth, crew, more)
+        at_work = crew_for_node(table, growth, crew)
         if at_work.n == crew.n:
             meet(crew)
-            if not now[MORE]:
+            if now[AT_HAND] < 0:
                 break
-        evaluate_at_random(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, at_work)
-        if part == 0:
-            settle(grid, rule, growth, best, lefts)
-            more = split_next(table, grid, rule, limits, growth)
-    if part == 0:
-        close_tree(table, growth, leaf)
+        split_node(table, grid, rule, limits, growth, at_work)
+        if now[MORE]:
+            _evaluate(table, grid, rule, limits, growth, ranges, block, sums, best, lefts, sides, order, categories, at_work)
+        if crew.part == 0:
+            if now[MORE]:
+                settle(grid, rule, growth, best, lefts)
+            next_to_split(table, grid, rule, limits, growth)
+    close_tree(table, growth, crew, leaf)

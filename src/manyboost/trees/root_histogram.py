@@ -17,6 +17,7 @@ from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.exact_sums import TOTAL_BITS, exponent_for
 from manyboost.trees.histogram import add_labels, find_runs, runs_of_node
 from manyboost.trees.node_sums import Grid
+from manyboost.trees.nodes import runs_of_all
 from manyboost.trees.statistics import ROWS_OF_BLOCK, Lasting, Statistics
 
 GRID_STEP = 8  # exponents are multiples of it, so that few rounds change the grid
@@ -28,7 +29,6 @@ class Changes(NamedTuple):
     """The rows that are not what they were when the tree before was grown, in their order."""
 
     rows: NDArray[np.int32]
-    label: NDArray[np.uint16]  # room for their labels
     amount: NDArray[np.int64]
     n: int  # of them; -1 where all rows must be counted
 
@@ -99,41 +99,47 @@ def _put_on_grid(values, held, totals, last, changed, seen, rows, amount):
 
 
 @compiled_part
-def _runs_of_changes(label, rows, n, of_all, labels):
-    """Runs of one label among rows that have changed, and their labels: where runs are known, those of the first row of each."""
-    runs, start = np.empty(of_all.size, np.int64), np.int64(0)
+def prepare_changes(grid, changes, growth, labels, weights, part):
+    """Find runs of one label among the changes that are a part's to count, and their labels; anew, these are its rows."""
+    of_all, runs, n_parts = runs_of_all(growth), growth.runs[2 * part], growth.stretch.shape[0]
+    if changes.n < 0 and n_parts == 1:
+        for run in range(of_all.size):
+            runs[run] = of_all[run]
+        return
+    rows, start, end = changes.rows, changes.n * part // n_parts, changes.n * (part + 1) // n_parts
+    if changes.n < 0:
+        rows, start, end = growth.rows, growth.stretch[part, 0, 0], growth.stretch[part, 0, 1]
+        for r in range(start, end):
+            weights[r] = grid.weight[np.uint64(rows[r])]
     if of_all[0] > 0:
-        runs_of_node(of_all, label, rows, start, n, runs, labels)
+        runs_of_node(of_all, grid.label, rows, start, end, runs, labels)
     else:
-        for c in range(n):
-            labels[c] = label[rows[c]]
-        find_runs(labels, start, n, runs)
-    return runs
+        for r in range(start, end):
+            labels[r] = grid.label[rows[r]]
+        find_runs(labels, start, end, runs)
 
 
 @compiled_part
-def count_root(table, grid, changes, growth, first, last):
-    """Bring columns ``first`` to ``last`` of the root's histogram up to date, and with the first column the root's sums."""
-    size, root, runs = grid.size, growth.root, growth.runs[2]
-    anew = changes.n < 0
-    rows, labels, amounts = (growth.rows, grid.label, grid.weight) if anew else (changes.rows, changes.label, changes.amount)
-    start, end = np.int64(0), np.int64(table.n_rows if anew else changes.n)
-    if not anew:
-        runs = _runs_of_changes(grid.label, rows, end, runs, labels)
-    for c in range(first, last, 4):
-        d = min(c + 4, last)
-        part = root[table.columns[c].offset * size : table.columns[d].offset * size]
-        if anew:
-            for s in range(part.size):
-                part[s] = 0
-        add_labels(table, c, d, rows, start, end, anew, runs, labels, amounts, np.uint64(size), part)
-    if first == 0:
-        sums = growth.sums[0]
+def add_changes(table, grid, changes, growth, labels, weights, part, first, last, hist):
+    """Add a part's share of the changes to the histogram of columns ``first`` to ``last``; anew, all of its rows."""
+    n_parts, runs, size = growth.stretch.shape[0], growth.runs[2 * part], np.uint64(grid.size)
+    start, end = changes.n * part // n_parts, changes.n * (part + 1) // n_parts
+    if changes.n >= 0:
+        add_labels(table, first, last, changes.rows, start, end, False, runs, labels, changes.amount, size, hist)
+        return
+    start, end, in_order = growth.stretch[part, 0, 0], growth.stretch[part, 0, 1], n_parts == 1
+    of_rows = (grid.label, grid.weight) if in_order else (labels, weights)
+    add_labels(table, first, last, growth.rows, start, end, in_order, runs, *of_rows, size, hist)
+
+
+@compiled_part
+def sum_root(n_bins, size, root, sums):
+    """The root's sums, by the bins of the first column."""
+    for k in range(size):
+        sums[k] = 0
+    for b in range(n_bins):
         for k in range(size):
-            sums[k] = 0
-        for b in range(table.columns[1].offset):
-            for k in range(size):
-                sums[k] += root[b * size + k]
+            sums[k] += root[b * size + k]
 
 
 class KeptWeights:
@@ -147,7 +153,7 @@ class KeptWeights:
         self._exponent = NO_GRID
 
     def put(
-        self, statistics: Statistics, lasting: Lasting, rows: NDArray[np.int32], label: NDArray[np.uint16], amount: NDArray[np.int64]
+        self, statistics: Statistics, lasting: Lasting, rows: NDArray[np.int32], amount: NDArray[np.int64]
     ) -> tuple[Grid, int, Changes]:
         """The statistics on the grid, its exponent, and what has changed since: in the room for half of the rows and one more.
 
@@ -164,7 +170,7 @@ class KeptWeights:
         if last == NO_GRID:
             self._grid = Grid(np.empty((len(labels), 0), np.int64), labels, self._values, 0, n_labels, n_labels, False, None)
         self._labels, self._exponent = labels, exponent
-        return self._grid, exponent, Changes(rows, label, amount, n_changed)
+        return self._grid, exponent, Changes(rows, amount, n_changed)
 
     def forget(self) -> None:
         """The histogram is no longer that of the weights at hand."""

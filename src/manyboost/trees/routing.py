@@ -87,8 +87,8 @@ def _sides_of_codes(feature, split, goes_right):
 
 
 @compiled_part
-def partition(table, node, rows, buffer, in_order):
-    """Move the rows that go left before those that go right, each in their order; where the right side starts.
+def partition(table, node, rows, start, end, buffer, in_order):
+    """Move those of ``rows[start:end]`` that go left before those that go right, each in their order; where the right side starts.
 
     Rows that are ``in_order`` are not looked up: they are all of the table, which is dense.
     """
@@ -97,11 +97,11 @@ def partition(table, node, rows, buffer, in_order):
         goes_right = np.empty(256, np.uint8)
         _sides_of_codes(feature, node, goes_right)
         if table.layout == FEATURE_MAJOR:
-            return _part(table.bins[feature.column], goes_right, rows, node.start, node.end, buffer, in_order)
-        return _part(table.bins[:, feature.column], goes_right, rows, node.start, node.end, buffer, in_order)
-    at = node.start
+            return _part(table.bins[feature.column], goes_right, rows, start, end, buffer, in_order)
+        return _part(table.bins[:, feature.column], goes_right, rows, start, end, buffer, in_order)
+    at = start
     n_right = 0
-    for r in range(node.start, node.end):
+    for r in range(start, end):
         i = rows[r]
         right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, feature.n_bins))
         rows[at] = i
@@ -114,8 +114,8 @@ def partition(table, node, rows, buffer, in_order):
 
 
 @compiled_part
-def tell_sides(table, node, rows, in_order, number, leaf):
-    """Tell the rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
+def tell_sides(table, node, rows, start, end, in_order, number, leaf):
+    """Tell rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
     feature = table.features[node.feature]
     column = table.bins[feature.column]
     n_right = np.int64(0)
@@ -128,7 +128,7 @@ def tell_sides(table, node, rows, in_order, number, leaf):
         return n_right
     goes_right = np.empty(256, np.uint8)
     _sides_of_codes(feature, node, goes_right)
-    for r in range(node.start, node.end):
+    for r in range(start, end):
         i = np.uint64(r) if in_order else np.uint64(rows[np.uint64(r)])
         right = goes_right[column[i]]
         leaf[i] = number + right
