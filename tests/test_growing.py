@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -23,9 +22,9 @@ SPLITTERS = ("best", "random")
 
 
 @pytest.fixture(scope="module")
-def pool():
-    with ThreadPoolExecutor(3) as threads:
-        yield threads
+def teams():
+    with Threads.of(2) as two, Threads.of(3) as three:
+        yield two, three
 
 
 def labelled(X, label, weight=None, n_categories=None, **limits):
@@ -43,30 +42,31 @@ def labelled(X, label, weight=None, n_categories=None, **limits):
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("work", [1, 150])  # every node is shared, or the larger ones
-def test_threads(criterion, splitter, work, pool, monkeypatch):
+@pytest.mark.parametrize(("work", "rows_of_bin"), [(1, 0), (1, 2), (150, 2)])  # every node is shared, also by rows, or the larger ones
+def test_threads(criterion, splitter, work, rows_of_bin, teams, monkeypatch):
     monkeypatch.setattr(crew, "THREAD_WORK", work)
+    monkeypatch.setattr(growing, "ROWS_OF_BIN", rows_of_bin)
     n_shared = 0
     for seed in range(25):
         case = make(seed, criterion, splitter)
         if seed % 3 == 0:
             case = case.with_exclusive_columns()
         alone = case.grown()
-        for n_threads in (2, 3):
-            assert_same_tree(case.grown(Threads(n_threads, pool)), alone, (criterion, splitter, seed, n_threads))
+        for team in teams:
+            assert_same_tree(case.grown(team), alone, (criterion, splitter, seed, team.n))
         n_shared += case.table.n_rows * case.table.n_features >= work
     assert n_shared > 5
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize("splitter", SPLITTERS)
-def test_sparse_input(splitter, kind, pool, monkeypatch):
+def test_sparse_input(splitter, kind, teams, monkeypatch):
     monkeypatch.setattr(crew, "THREAD_WORK", 1)
     for seed in range(60):
         case = make(seed, CRITERIA[seed % 6], splitter)
         dense, sparse = case.grown(), case.on_matrix(sparse_copy(case.X, kind))
         assert_same_tree(sparse.grown(), dense, seed)
-        assert_same_tree(sparse.grown(Threads(2, pool)), dense, seed)
+        assert_same_tree(sparse.grown(teams[0]), dense, seed)
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)

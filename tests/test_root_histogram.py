@@ -9,7 +9,7 @@ from tree_cases import assert_same_tree
 
 from manyboost import AdaBoostM1Classifier, SAMMEClassifier, fingerprint
 from manyboost.threads import ALONE, Threads
-from manyboost.trees import crew
+from manyboost.trees import crew, growing
 from manyboost.trees.binning import FEATURE_MAJOR, apply_bins, find_cuts, share_columns
 from manyboost.trees.criteria import ENTROPY_CRITERION, GINI_CRITERION
 from manyboost.trees.exact_sums import fine_exponent
@@ -42,8 +42,9 @@ def after_turn(lasting, before, weight):
 
 
 def put(kept, label, weight, K, lasting):
-    half = len(label) // 2 + 1
-    return kept.put(Statistics.of_labels(label, weight, K, lasting), lasting, np.empty(half, np.int32), np.empty(half, np.int64))
+    half, pieces = len(label) // 2 + 1, np.array([[[0, len(label)]]])
+    statistics = Statistics.of_labels(label, weight, K, lasting)
+    return kept.put(statistics, lasting, np.empty(half, np.int32), np.empty(half, np.int64), pieces)
 
 
 def test_the_grid_follows_from_the_weights_alone():
@@ -77,11 +78,12 @@ def test_other_labels_and_other_weights_are_counted_anew():
     assert put(kept, label, weight, 2, lasting)[2].n == -1
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize(("n_threads", "rows_of_bin"), [(1, 2), (3, 2), (3, 0)])
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("K", [2, 3, 7])
-def test_trees_are_those_of_a_new_grower(K, in_order, n_threads, monkeypatch):
+def test_trees_are_those_of_a_new_grower(K, in_order, n_threads, rows_of_bin, monkeypatch):
     monkeypatch.setattr(crew, "THREAD_WORK", 1 << 10)
+    monkeypatch.setattr(growing, "ROWS_OF_BIN", rows_of_bin)
     usual, counts = KeptWeights.put, []
 
     def told(self, *asked):

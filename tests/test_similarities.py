@@ -29,7 +29,7 @@ from manyboost.maths.weights import Weights
 from manyboost.protocol import Task
 from manyboost.similarity_learner import SimilarityLearner, SimilarityRows
 from manyboost.similarity_metric import space_for
-from manyboost.threads import Threads
+from manyboost.threads import ALONE, Threads
 from manyboost.weak_learning import Settings
 
 RNG = np.random.default_rng(0)
@@ -162,7 +162,7 @@ def learner_of(X: Any, y: Any, **parameters: Any) -> SimilarityLearner:
     task = Task.of(y, int(y.max()) + 1, np.ones(len(y)))
     space = space_for(one, X, y, np.ones(len(y)), np.zeros(X.shape[1], np.int32))
     found: Settings = clone(model_of())._settings(0)
-    return SimilarityLearner(SimilarityRows.of(X, y, np.arange(len(y)), one, space), task, found, Threads(1, None))
+    return SimilarityLearner(SimilarityRows.of(X, y, np.arange(len(y)), one, space), task, found, ALONE)
 
 
 # ---- what is proved, along real runs ---------------------------------------------------------------------------------------------------

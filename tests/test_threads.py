@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
 
 import numpy as np
 import pytest
 
 from manyboost import AdaBoostMHClassifier, SAMMEClassifier, threads
 from manyboost.model_file import fingerprint
-from manyboost.threads import ALONE, LINE, WORTH_SHARING, Threads, over_rows
+from manyboost.threads import LINE, WORTH_SHARING, Threads, over_rows
 from manyboost.trees import growing
 
 
@@ -91,13 +92,43 @@ def test_threads_that_work_together_do_not_wait_for_one_that_is_interrupted(monk
     assert sorted(n_calls) == [0, 1]
 
 
-def test_threads_that_do_not_come_together_have_not_begun(monkeypatch):
-    monkeypatch.setattr(threads, "LONGEST_WAIT", 0.05)
-    begun = []
-    with ThreadPoolExecutor(1) as pool:
-        assert Threads(3, pool).together(begun.append, lambda: None) is False
-    assert not begun
-    assert ALONE.together(begun.append, lambda: None) is False
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_an_error_of_one_that_works_with_others_is_told(part):
+    begun, told = [], []
+
+    def work(number):
+        begun.append(number)
+        if number == part:
+            raise ValueError("no")
+
     with Threads.of(3) as team:
-        assert team.together(begun.append, lambda: None)
-    assert sorted(begun) == [0, 1, 2]
+        with pytest.raises(ValueError, match="no"):
+            team.together(work, lambda: told.append(True))
+        team.together(begun.append, lambda: None)
+    assert sorted(begun) == [0, 0, 1, 1, 2, 2]
+    assert told == [True]
+
+
+def test_threads_that_cannot_be_started_are_done_without(monkeypatch):
+    start, n_started = threading.Thread.start, []
+
+    def start_one(thread):
+        if n_started:
+            raise RuntimeError("can't start new thread")
+        n_started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    with contextlib.ExitStack() as until:
+        with pytest.warns(RuntimeWarning, match="2 threads instead of 4"):
+            team = until.enter_context(Threads.of(4))
+        assert team.n == 2
+        assert list(team.map(str, range(5))) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_helper_that_sleeps_is_woken(monkeypatch):
+    monkeypatch.setattr(threads, "LOOKS_FOR_WORK", 1)
+    with Threads.of(2) as team:
+        for _ in range(20):
+            time.sleep(0.001)
+            assert list(team.map(lambda item: time.sleep(0.002) or item, range(2))) == [0, 1]

@@ -28,7 +28,7 @@ def _digest_of_sources(*patterns: str) -> str:
     return hashlib.sha256(b"".join(text for text in sources if b"@compiled" in text or b"@intrinsic" in text)).hexdigest()
 
 
-_OF_TREES = ("rows.py", "decisions.py", "lasting_weights.py", "trees/*.py")
+_OF_TREES = ("waiting.py", "rows.py", "decisions.py", "lasting_weights.py", "trees/*.py")
 _SOURCES = _digest_of_sources(*_OF_TREES)
 _SOURCES_OF_FAMILY = {
     "manyboost.learners": _digest_of_sources(*_OF_TREES, "learners/*.py"),

@@ -157,8 +157,8 @@ class _Votes:
         at, second = divmod(len(self._cast), self._n_beside)
         if second:
             shifted = leaf.astype(np.uint8)
-            shifted <<= 4
-            self._leaves[at] |= shifted
+            shifted *= 16  # to shift bytes takes numpy many times as long
+            self._leaves[at] += shifted
         else:
             self._leaves[at] = leaf
         self._cast.append((label, amount))

@@ -30,7 +30,7 @@ from manyboost.parameters import check_parameters
 from manyboost.preparation import BinnedTable, Preparation
 from manyboost.progress import progress_of
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
-from manyboost.threads import Threads
+from manyboost.threads import Threads, segments_of
 from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
 from manyboost.weak_learning import Ensemble, Rows, Settings, Validation
@@ -236,7 +236,8 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         if pilots is not None and pilots.best_length is not None:
             settings = replace(settings, n_estimators=pilots.best_length)
         if earlier is None or not self._ended_by_itself():
-            with progress_of(self, settings.n_estimators, earlier.n_rounds if earlier else 0) as show:
+            n_made = earlier.n_rounds if earlier else 0
+            with progress_of(self, settings.n_estimators, n_made) as show, threads.sharing(segments_of(task.codes)):
 
                 def after_round(round_: int, row: Callable[[], dict[str, float]], so_far: Boosted) -> bool:
                     show(round_, row)

@@ -136,7 +136,12 @@ class TreeLearner:
             finally:
                 self.growers.put(grower)
 
-        return list(self.threads.map(grow, list(enumerate(problems))))
+        items = list(enumerate(problems))
+        # the last ones, if they would be grown by few threads while the others wait, by all together
+        n_left = len(items) % self.threads.n
+        n_apart = len(items) - (n_left if 2 * n_left <= self.threads.n and self.alone.has_crew() else 0)
+        grown = list(self.threads.map(grow, items[:n_apart]))
+        return grown + [_in_bytes(self._grow(self.alone, problem, self._seed(round_, at))) for at, problem in items[n_apart:]]
 
     def _grow(self, grower: Grower, problem: Problem, seed: int) -> Grown:
         posed, settings = problem.made(), self.settings

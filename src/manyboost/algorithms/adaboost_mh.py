@@ -107,7 +107,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         if self.grow_by == "classes":
             return [Problem(for_and_against, exponential(task.K), rewards=rewards)]
         v = rng.standard_normal(task.K)
-        unit = float(D.values.sum()) / task.N
+        unit = D.sum / task.N
 
         def along() -> Statistics:
             return Statistics.of_rows(along_direction(D.values, v, task.codes))

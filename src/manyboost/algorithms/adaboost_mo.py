@@ -104,7 +104,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
             return [Problem(for_and_against, exponential(c), rewards=rewards)]
         v = rng.standard_normal(c)
         along = Statistics.of_rows(np.column_stack([(v * bits * D.values).sum(axis=1), (v * v * D.values).sum(axis=1)]))
-        return [Problem(along, newton(1, self.l2 * float(D.values.sum()) / task.N), for_and_against, rewards=rewards)]
+        return [Problem(along, newton(1, self.l2 * D.sum / task.N), for_and_against, rewards=rewards)]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         total, W_plus = np.hsplit(leaves.sums, 2)  # (L, c)

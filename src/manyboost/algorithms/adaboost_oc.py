@@ -69,7 +69,7 @@ class AdaBoostOCClassifier(BoostingClassifier):
         mu = colouring(self.colouring, D.values, task.y, task.K, rng)
         own = np.take(mu, task.y)
         w = (D.values * (mu != own[:, None])).sum(axis=1)
-        return [Problem(Statistics.of_labels((own > 0).astype(np.uint16), w, 2), GINI_CRITERION, tag=(mu, float(D.values.sum())))]
+        return [Problem(Statistics.of_labels((own > 0).astype(np.uint16), w, 2), GINI_CRITERION, tag=(mu, D.sum))]
 
     def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
         mu, T = problem.tag

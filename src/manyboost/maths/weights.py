@@ -54,6 +54,11 @@ class Weights:
         """Of all values, or of each row of them."""
         return np.asarray(np.sum(self.values, keepdims=True).reshape(1) if len(self.exponent) == 1 else self.values.sum(axis=1))
 
+    @property
+    def sum(self) -> float:
+        """Of all values."""
+        return float(self._sums[0]) if len(self.exponent) == 1 else float(self.values.sum())
+
     def updated(self, values: Floats) -> Weights:
         """New values on the same scale, brought back into range if they are about to leave it."""
         new = Weights(values, self.exponent)

@@ -8,34 +8,56 @@ thread. To write where another thread has read or written takes far longer than 
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled_part
+from manyboost.compiled import Kernel, compiled_part
+from manyboost.threads import Threads
 from manyboost.trees.binning import ROW_MAJOR, Table
 from manyboost.trees.nodes import AT_HAND, SPLITS, finish_nodes, make_job, part_rows, tell_leaves
+from manyboost.waiting import LOOKS, add, let_others_work, look
 
 THREAD_WORK = 1 << 16  # rows times columns of a node from which on it is worth meeting
 NODES_OF_A_TREE = 16  # as many times that must be in the root: to wake a thread, once for a tree, may take a quarter of a millisecond
 CELLS_AT_RANDOM = 4  # are compared with thresholds while one is counted in a histogram
-LOOKS = 2000  # in vain, after which a thread lets others use its core before it looks again
 ARRIVED, GIVEN_UP, TURN, N_WORDS = 0, 1, 8, 16  # words that threads meet by, in cache lines of their own
+LINES_APART = 128  # bytes between what two threads write: they would wait for each other at one line of cache
 
 
 class Crew(NamedTuple):
-    """Who grows a tree: the number of this thread, how many there are, what they meet by, and how much work in a node is shared."""
+    """Who grows a tree: the number of this thread, how many there are, and what they meet by.
+
+    Rows times columns of a node from which on it is shared, and from which on each thread counts its own rows in a histogram of its own.
+    """
 
     part: int
     n: int
     words: NDArray[np.int64]
     least: int
+    tall: int
+
+
+NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), 0, 0)
+
+
+def by_crew(team: Threads, kernel: Kernel, given: tuple[Any, ...], least: int, tall: int, *then: Any) -> Any:
+    """Have a kernel called by all of a team, each with its place in a crew behind what is given; what the first returns."""
+    if team.n == 1:
+        return kernel(*given, NOBODY_ELSE, *then)
+    words, returned = np.zeros(N_WORDS, np.int64), []
+
+    def work(part: int) -> None:
+        found = kernel(*given, Crew(part, team.n, words, least, tall), *then)
+        if part == 0:
+            returned.append(found)
+
+    def give_up() -> None:
+        words[GIVEN_UP] = 1
+
+    team.together(work, give_up)
+    return returned[0]
 
 
 def work_worth_sharing(table: Table) -> int:
@@ -48,55 +70,23 @@ def is_worth_a_crew(n_rows: int, table: Table) -> bool:
     return n_rows * (len(table.columns) - 1) >= work_worth_sharing(table) * (NODES_OF_A_TREE if THREAD_WORK > 1 else 1)
 
 
-@intrinsic
-def _look(typing: Any, words: Any, at: Any) -> Any:
-    """``words[at]`` as it is now, whoever has written it."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        held = context.make_array(words)(context, builder, arguments[0])
-        return builder.load_atomic(cgutils.get_item_pointer(context, builder, words, held, [arguments[1]]), "seq_cst", 8)
-
-    return types.int64(words, types.int64), generate
-
-
-@intrinsic
-def _add(typing: Any, words: Any, at: Any, amount: Any) -> Any:
-    """Add to ``words[at]``, one thread after the other; what it was before."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        held = context.make_array(words)(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(context, builder, words, held, [arguments[1]])
-        return builder.atomic_rmw("add", place, builder.sext(arguments[2], ir.IntType(64)), "seq_cst")
-
-    return types.int64(words, types.int64, types.int32), generate
-
-
-if os.name == "posix":
-    _let_others_work = types.ExternalFunction("sched_yield", types.int32())
-else:
-
-    @compiled_part
-    def _let_others_work():
-        return np.int32(0)
-
-
 @compiled_part
 def meet(crew):
     """Wait until all are here; what any of them has written, all can read. False if one has given up, before the first has begun."""
     if crew.n == 1:
         return True
     words = crew.words
-    turn = _look(words, TURN)
-    if _add(words, ARRIVED, 1) == crew.n - 1:
-        _add(words, ARRIVED, -crew.n)
-        _add(words, TURN, 1)
+    turn = look(words, TURN)
+    if add(words, ARRIVED, 1) == crew.n - 1:
+        add(words, ARRIVED, -crew.n)
+        add(words, TURN, 1)
         return True
     n_looks = 0
-    while _look(words, TURN) == turn and _look(words, GIVEN_UP) == 0:
+    while look(words, TURN) == turn and look(words, GIVEN_UP) == 0:
         n_looks += 1
         if n_looks > LOOKS:
-            _let_others_work()
-    return _look(words, GIVEN_UP) == 0
+            let_others_work()
+    return look(words, GIVEN_UP) == 0
 
 
 @compiled_part
@@ -105,7 +95,7 @@ def crew_for_node(table, growth, crew):
     if crew.part > 0 or crew.n == 1 or growth.now[AT_HAND] < 0:
         return crew
     node = growth.nodes[growth.now[AT_HAND]]
-    return crew if (node.end - node.start) * (table.columns.size - 1) >= crew.least else Crew(0, 1, crew.words, crew.least)
+    return crew if (node.end - node.start) * (table.columns.size - 1) >= crew.least else Crew(0, 1, crew.words, crew.least, crew.tall)
 
 
 @compiled_part

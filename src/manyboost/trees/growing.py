@@ -14,29 +14,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.threads import ALONE, Threads
+from manyboost.threads import ALONE, MOST_SEGMENTS, Threads, pieces_of, segments_at_hand
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Stored, Table
-from manyboost.trees.crew import GIVEN_UP, N_WORDS, Crew, is_worth_a_crew, work_worth_sharing
+from manyboost.trees.crew import LINES_APART, by_crew, is_worth_a_crew, work_worth_sharing
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
 from manyboost.trees.lanes import EIGHT
 from manyboost.trees.node_sums import Grid, Shares
-from manyboost.trees.nodes import AT_HAND, BEST, N_NODES, N_NOW, NODE, Growth, Limits, weight_of_rows
+from manyboost.trees.nodes import BEST, N_NODES, N_NOW, NODE, Growth, Limits, weight_of_rows
 from manyboost.trees.random_categories import Categories, find_categories, n_category_bins
 from manyboost.trees.random_splits import grow_at_random
 from manyboost.trees.root_histogram import Changes, KeptWeights
 from manyboost.trees.routing import find_leaves
-from manyboost.trees.statistics import Statistics
+from manyboost.trees.statistics import ROWS_OF_BLOCK, Statistics
 
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
+ROWS_OF_BIN = 2  # and statistic, in a node from which on threads count their own rows
+NEVER = 1 << 62
 PARTIAL_BUDGET = 4 << 20  # bytes of a histogram that each of several threads has for itself
 FINE_TIE = 2.0**-36
 COARSE_TIE = 2.0**-18  # 24 bits of the largest row leave so much
-NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), 0)
 MANY_RUNS = 64  # of two labels, where each is that of some classes
-LINES_APART = 128  # bytes between what two threads write: they would wait for each other at one line of cache
-NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.int64), -1)
+NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.int64), -1, np.empty((0, 2), np.int64))
 
 
 @dataclass(frozen=True)
@@ -144,11 +144,6 @@ def to_grid(
     return Grid(dense, statistics.label, weight, statistics.n_dense, statistics.n_labels, statistics.size, False, None), exponent
 
 
-def _in_pairs(n: int) -> NDArray[np.int32]:
-    """Room for so many numbers, which can be looked at as half as many of 64 bits, and one more."""
-    return np.empty(2 * (n // 2 + 1), np.int32)
-
-
 class Numbers(NamedTuple):
     """Statistics on a grid, its exponent, what has changed since the tree before, and memory for rows and leaves if that holds it."""
 
@@ -185,6 +180,7 @@ class Grower:
         self._memory: dict[str, NDArray[Any]] = {}
         self._kept = KeptWeights()
         self._counts_rows = limits.on(table.n_rows, 0.0, 0).min_leaf > 1
+        self._held_pieces: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._room_key: tuple[Any, ...] = ()
         self._held_room: Room
         self._categories_key = (-1, -1)
@@ -202,14 +198,15 @@ class Grower:
         return self.table.layout == FEATURE_MAJOR and not self._counts_rows and 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
 
     def _room(
-        self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool, root: bool, n_parts: int
+        self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool, root: bool, team: Threads
     ) -> Room:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's, and that of the ``root``."""
+        n_parts = team.n
         key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, whole, plain, keep, root, n_parts
         if key != self._room_key:  # most trees of a fit are of one shape
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
-            growth = self._growth(limits, size, n_outputs, keep, root, n_parts)
+            growth = self._growth(limits, size, n_outputs, keep, root, self._pieces(n_rows, whole, root, team))
             n_gathered = n_rows if len(grid.label) and grid.n_dense == 0 and limits.min_leaf == 1 and not self.limits.random else 0
             # the root's rows stand, and then the smaller child's are enough: half of all, though not of those of each part
             halves = whole and n_parts == 1 and len(growth.free) == self._n_slots(limits)
@@ -222,12 +219,37 @@ class Grower:
             self._room_key, self._held_room = key, Room(limits, growth, self._workspace(size, plain, n_parts), of_histograms)
         return self._held_room
 
+    def has_crew(self) -> bool:
+        """Are trees on all rows grown by several threads?"""
+        return self._team_for(self.table.n_rows).n > 1
+
+    def _team_for(self, n_rows: int) -> Threads:
+        """Who grows a tree on so many rows."""
+        return self.team if self.team.n > 1 and is_worth_a_crew(n_rows, self.table) else ALONE
+
+    def _places(self, n_rows: int, n_buffer: int, team: Threads) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Room for rows, and to move so many of them about; of several threads the same each time, so that it is near to whom it was."""
+        n_buffer = 2 * (n_buffer // 2 + 1)  # can be looked at as half as many numbers of 64 bits, and one more
+        if team.n == 1:
+            return np.empty(n_rows, np.int32), np.empty(n_buffer, np.int32)
+        return self._array("places", n_rows, np.int32), self._array("buffer", n_buffer, np.int32)
+
+    def _pieces(self, n_rows: int, whole: bool, in_blocks: bool, team: Threads) -> NDArray[np.int64]:
+        """The rows that each thread has: of all, those that it has in other passes over them."""
+        key = n_rows, whole, in_blocks, team.n
+        if key not in self._held_pieces:
+            ends = segments_at_hand(n_rows) if whole else n_rows * np.arange(MOST_SEGMENTS + 1) // MOST_SEGMENTS
+            pieces = pieces_of(ends if team.n > 1 else ends[[0, -1]], team.n, ROWS_OF_BLOCK if in_blocks else 1)
+            self._held_pieces = {key: pieces}  # that of other rows is not asked for again
+        return self._held_pieces[key]
+
     def _n_partial(self, size: int) -> int:
         """How many numbers a thread's own histogram has, if it may have one."""
         dense = self.table.layout == FEATURE_MAJOR
         return self._n_bins * size if dense and 8 * self._n_bins * size <= PARTIAL_BUDGET else 0
 
-    def _growth(self, limits: Limits, size: int, n_outputs: int, keep: bool, root: bool, n_parts: int) -> Growth:
+    def _growth(self, limits: Limits, size: int, n_outputs: int, keep: bool, root: bool, pieces: NDArray[np.int64]) -> Growth:
+        n_parts = len(pieces)
         n = 2 * limits.max_leaves - 1
         n_slots, n_bins = 0, n_category_bins(self.table) if self.limits.random else self._n_bins
         if keep and n_bins and limits.max_depth > 1:
@@ -244,6 +266,7 @@ class Grower:
             now=self._array("now", N_NOW, np.int64),
             runs=self._array("runs", (2 * n_parts + 1, max(size, MANY_RUNS) + 2), np.int64),
             root=self._array("root", n_bins * size if root else 0, np.int64),
+            pieces=pieces,
             rows=np.empty(0, np.int32),  # others for each tree: they are as long as the table
             buffer=np.empty(0, np.int32),
         )
@@ -316,8 +339,10 @@ class Grower:
         """The statistics as whole numbers: the first step of :meth:`grow`, after which they need not be there any more."""
         if rows is None and statistics.lasting is not None and statistics.n_dense == 0 and not self.limits.random:
             n = self.table.n_rows
-            places, buffer = np.empty(n, np.int32), _in_pairs(n)
-            grid, exponent, changes = self._kept.put(statistics, statistics.lasting, places, buffer.view(np.int64))
+            team = self._team_for(n)
+            places, buffer = self._places(n, n, team)
+            pieces = self._pieces(n, True, True, team)
+            grid, exponent, changes = self._kept.put(statistics, statistics.lasting, places, buffer.view(np.int64), pieces, team)
             return Numbers(grid, exponent, *((changes, (places, buffer)) if self._counts_root(statistics) else (NO_CHANGES, None)))
         self._kept.forget()
         return Numbers(*to_grid(statistics, self.limits.random, rows, pairs=criterion.code == PAIR_OF_CLASSES), NO_CHANGES, None)
@@ -338,14 +363,14 @@ class Grower:
         if self.limits.min_weight_fraction_leaf:
             used = np.arange(n_rows, dtype=np.int32) if rows is None else rows.astype(np.int32)
             total_weight = weight_of_rows(grid, rule, used, self.limits.tie)
-        n_parts = self.team.n if self.team.n > 1 and is_worth_a_crew(n_rows, table) else 1
-        room = self._room(grid, rule.n_outputs, n_rows, total_weight, whole, plain, not pairs, spare is not None, n_parts)
+        team = self._team_for(n_rows)
+        room = self._room(grid, rule.n_outputs, n_rows, total_weight, whole, plain, not pairs, spare is not None, team)
         if room.limits.min_leaf > 1:
             grid = grid._replace(size=grid.size + 1, counted=True)
-        places, buffer = spare or (np.empty(n_rows, np.int32), _in_pairs(max(table.n_rows, n_rows)))
+        places, buffer = spare or self._places(n_rows, max(table.n_rows, n_rows), team)
         # rows are moved about by way of memory that is to tell their leaves when they stand; but not by several threads, who have other
         # places in the one than in the other
-        leaf = buffer[: table.n_rows] if n_parts == 1 else np.empty(table.n_rows, np.int32)
+        leaf = buffer[: table.n_rows] if team.n == 1 else np.empty(table.n_rows, np.int32)
         growth = room.growth._replace(rows=places, buffer=buffer)
         labels, weights, pool, partials = room.of_histograms
         if len(weights) < len(labels):
@@ -362,21 +387,10 @@ class Grower:
             grow, given = grow_at_random, (*context, *room.workspace, categories)
         else:
             grow, given = grow_by_histogram, (*context, changes, labels, weights, pool, partials, *room.workspace)
-        if n_parts == 1 or not self._grow_together(grow, given, leaf):
-            grow(*given, NOBODY_ELSE, leaf)
+        n_partial = self._n_partial(grid.size)
+        by_crew(team, grow, given, work_worth_sharing(self.table), ROWS_OF_BIN * n_partial if n_partial else NEVER, leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
-
-    def _grow_together(self, grow: Callable[..., None], given: tuple[Any, ...], leaf: NDArray[np.int32]) -> bool:
-        """Grow a tree by all of the team; False if they did not come together."""
-        crew = Crew(0, self.team.n, np.zeros(N_WORDS, np.int64), work_worth_sharing(self.table))
-        growth = given[4]
-
-        def give_up() -> None:
-            growth.now[AT_HAND] = -1
-            crew.words[GIVEN_UP] = 1
-
-        return self.team.together(lambda part: grow(*given, crew._replace(part=part), leaf), give_up)
 
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])

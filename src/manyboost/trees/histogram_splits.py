@@ -35,7 +35,6 @@ from manyboost.trees.root_histogram import add_changes, prepare_changes, sum_roo
 from manyboost.trees.splitting import loss_before, rest_of_tree, scan
 
 COLUMNS_PER_PASS = 4
-ROWS_OF_BIN = 2  # in a node from which on it is counted by parts
 
 
 @compiled_part
@@ -106,12 +105,12 @@ def _add_up(partials, begin, end, hist):
 
 
 @compiled_part
-def _is_counted_by_parts(table, grid, n_rows, partials, crew):
+def _is_counted_by_parts(table, n_rows, crew):
     """Does each thread count its own rows in all columns, and not all rows in some of the columns?
 
     Where bins are many, it takes longer to add up what each has counted than to read rows that others have moved.
     """
-    return crew.n > 1 and partials.shape[1] > 0 and n_rows * (table.columns.size - 1) >= ROWS_OF_BIN * partials.shape[1]
+    return crew.n > 1 and n_rows * (table.columns.size - 1) >= crew.tall
 
 
 @compiled_part
@@ -119,7 +118,7 @@ def _count_root(table, grid, changes, growth, labels, weights, partials, crew):
     """Bring the root's histogram up to date, and its sums."""
     n_columns, size, n_parts = table.columns.size - 1, grid.size, growth.stretch.shape[0]
     n_rows = changes.n if changes.n >= 0 else table.n_rows
-    by_parts = _is_counted_by_parts(table, grid, n_rows, partials, crew)
+    by_parts = _is_counted_by_parts(table, n_rows, crew)
     for part in range(*share(crew, np.int64(0), np.int64(n_parts))):
         prepare_changes(grid, changes, growth, labels, weights, part)
         if by_parts:
@@ -212,7 +211,7 @@ def _evaluate(table, grid, rule, limits, growth, labels, weights, pool, partials
     """Find the best splits of the job's nodes: of a thread, among its columns."""
     now, n_columns, size = growth.now, table.columns.size - 1, grid.size
     node = growth.nodes[now[SMALL]]
-    by_parts = not now[WHOLE] and not _is_counted(now, 1) and _is_counted_by_parts(table, grid, node.end - node.start, partials, crew)
+    by_parts = not now[WHOLE] and not _is_counted(now, 1) and _is_counted_by_parts(table, node.end - node.start, crew)
     for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
         _prepare_job(table, grid, growth, labels, weights, part)
         if by_parts:
@@ -279,7 +278,8 @@ def grow_by_histogram(
     while True:
         at_work = crew_for_node(table, growth, crew)
         if at_work.n == crew.n:
-            meet(crew)
+            if not meet(crew):
+                return
             if now[AT_HAND] < 0:
                 break
         split_node(table, grid, rule, limits, growth, at_work)

@@ -45,7 +45,6 @@ IN_ORDER = 13  # are the root's rows all of the table, in their order, and not t
 AT_HAND = 14  # the node that is being split; -1 when the tree is done
 SPLITS = 15  # is it? At first there is the root, which is no node's child
 N_NOW = 16
-STRIPE = 1024  # rows that are dealt out together: few enough for each part to have its share of every class
 
 
 class Limits(NamedTuple):
@@ -75,6 +74,7 @@ class Growth(NamedTuple):
     now: NDArray[np.int64]
     runs: NDArray[np.int64]  # (2 parts + 1, most runs + 2) runs of one label among the rows of the job's nodes, and last among all rows
     root: NDArray[np.int64]  # the histogram of all rows where it is kept from tree to tree; else of size 0
+    pieces: NDArray[np.int64]  # (parts, segments, 2) where the rows begin and end that are dealt out to each
     rows: NDArray[np.int32]
     buffer: NDArray[np.int32]
 
@@ -150,22 +150,29 @@ def runs_of_all(growth):
 
 
 @compiled_part
-def place_part(growth, part):
-    """Where the rows of a part are."""
-    n, turn = growth.rows.size, growth.stretch.shape[0] * STRIPE
-    end = np.int64(0)
+def place_of_part(pieces, part):
+    """Where the rows of a part are to stand: from where to where."""
+    start, end = np.int64(0), np.int64(0)
     for before in range(part + 1):
-        growth.stretch[part, 0, 0] = end
-        end += n // turn * STRIPE + min(max(n % turn - before * STRIPE, 0), STRIPE)
-    growth.stretch[part, 0, 1] = end
+        start = end
+        for piece in range(pieces.shape[1]):
+            end += pieces[before, piece, 1] - pieces[before, piece, 0]
+    return start, end
+
+
+@compiled_part
+def place_part(growth, part):
+    """Give a part its place."""
+    start, end = place_of_part(growth.pieces, part)
+    growth.stretch[part, 0, 0], growth.stretch[part, 0, 1] = start, end
 
 
 @compiled_part
 def deal_rows(growth, whole, part):
-    """Give a part its rows: all of the table, or those that stand in the buffer, in stripes by turns."""
-    n, at = growth.rows.size, growth.stretch[part, 0, 0]
-    for begin in range(part * STRIPE, n, growth.stretch.shape[0] * STRIPE):
-        for i in range(begin, min(begin + STRIPE, n)):
+    """Give a part its rows: of all of the table, or of those that stand in the buffer."""
+    at = growth.stretch[part, 0, 0]
+    for piece in range(growth.pieces.shape[1]):
+        for i in range(growth.pieces[part, piece, 0], growth.pieces[part, piece, 1]):
             growth.rows[at] = i if whole else growth.buffer[i]
             at += 1
 

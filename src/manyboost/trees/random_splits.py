@@ -214,7 +214,8 @@ def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums
     while True:
         at_work = crew_for_node(table, growth, crew)
         if at_work.n == crew.n:
-            meet(crew)
+            if not meet(crew):
+                return
             if now[AT_HAND] < 0:
                 break
         split_node(table, grid, rule, limits, growth, at_work)

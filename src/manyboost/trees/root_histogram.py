@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
+from manyboost.threads import ALONE, Threads
+from manyboost.trees.crew import LINES_APART, by_crew, meet
 from manyboost.trees.exact_sums import TOTAL_BITS, exponent_for
 from manyboost.trees.histogram import add_labels, find_runs, runs_of_node
 from manyboost.trees.node_sums import Grid
-from manyboost.trees.nodes import runs_of_all
+from manyboost.trees.nodes import place_of_part, runs_of_all
 from manyboost.trees.statistics import ROWS_OF_BLOCK, Lasting, Statistics
 
 GRID_STEP = 8  # exponents are multiples of it, so that few rounds change the grid
@@ -26,110 +28,127 @@ UNIT_BITS = 20  # of the unit in which the total is added up: too large a one do
 
 
 class Changes(NamedTuple):
-    """The rows that are not what they were when the tree before was grown, in their order."""
+    """The rows that are not what they were when the tree before was grown: those of each part in their order, at its place."""
 
     rows: NDArray[np.int32]
-    amount: NDArray[np.int64]
+    amount: NDArray[np.int64]  # from half of a part's place on
     n: int  # of them; -1 where all rows must be counted
+    found: NDArray[np.int64]  # (parts, at least 2) how many there are in each part, and the total of its weights
 
 
 @compiled_part
-def _round_to(exponent, values, held, totals, changed, seen, rows, amount):
-    """Round the values to the grid of this exponent, in ``held``; how many change, and their total in units of 2**UNIT_BITS, rounded down.
+def _round_to(exponent, values, held, totals, changed, seen, rows, amount, pieces, part):
+    """Round a part's values to the grid of this exponent, in ``held``; how many change, and their total in units, rounded down.
 
-    Blocks that were not changed after the turn ``seen`` are not looked at; it is -1 where they were on another grid. Else rows that change
-    are noted if they are no more than half of all. Where they are not, their number is -1.
+    A unit is 2**UNIT_BITS. Blocks that were not changed after the turn ``seen`` are not looked at; it is -1 where they were on another
+    grid. Else rows that change are noted if they are no more than half of all. Where they are not, their number is -1.
     """
     scale, most, unit = math.ldexp(1.0, exponent), 2.0**TOTAL_BITS, np.uint64(UNIT_BITS)
+    start, end = place_of_part(pieces, part)
+    rows, amount, most_changed = rows[start:], amount[start // 2 :], (end - start) // 2
     n_changed, total = np.int64(-1 if seen < 0 else 0), np.uint64(0)
     new, differs = np.empty(ROWS_OF_BLOCK, np.int64), np.zeros(ROWS_OF_BLOCK, np.uint8)
     eight_differ = differs.view(np.uint64)
-    for block in range(changed.size):
-        if changed[block] <= seen:
-            total += totals[block]
-            continue
-        begin = block * ROWS_OF_BLOCK
-        n = min(ROWS_OF_BLOCK, values.size - begin)
-        given, before = values[begin : begin + n], held[begin : begin + n]
-        n_differ, of_block = np.int64(0), np.uint64(0)
-        for r in range(n):
-            new[r] = np.int64(np.rint(min(given[r] * scale, most)))
-            of_block += np.uint64(new[r]) >> unit
-            differs[r] = new[r] != before[r]
-            n_differ += differs[r]
-        totals[block] = of_block
-        total += of_block
-        if n_differ == 0:
-            continue
-        for r in range(n, ROWS_OF_BLOCK):
-            differs[r] = 0
-        if n_changed >= 0 and n_changed + n_differ > values.size // 2:
-            n_changed = np.int64(-1)
-        elif n_changed >= 0:
-            at = np.uint64(n_changed)
-            for word in range(ROWS_OF_BLOCK // 8):
-                if eight_differ[word]:
-                    for r in range(8 * word, 8 * word + 8):
-                        rows[at] = begin + r  # written anyway, kept if it changed: no branch to mispredict
-                        at += np.uint64(differs[r])
-            for c in range(n_changed, n_changed + n_differ):
-                r = np.uint64(rows[c] - begin)
-                amount[c] = new[r] - before[r]
-            n_changed += n_differ
-        for r in range(n):
-            before[r] = new[r]
+    for piece in range(pieces.shape[1]):
+        for block in range(pieces[part, piece, 0] // ROWS_OF_BLOCK, -(-pieces[part, piece, 1] // ROWS_OF_BLOCK)):
+            if changed[block] <= seen:
+                total += totals[block]
+                continue
+            begin = block * ROWS_OF_BLOCK
+            n = min(ROWS_OF_BLOCK, values.size - begin)
+            given, before = values[begin : begin + n], held[begin : begin + n]
+            n_differ, of_block = np.int64(0), np.uint64(0)
+            for r in range(n):
+                new[r] = np.int64(np.rint(min(given[r] * scale, most)))
+                of_block += np.uint64(new[r]) >> unit
+                differs[r] = new[r] != before[r]
+                n_differ += differs[r]
+            totals[block] = of_block
+            total += of_block
+            if n_differ == 0:
+                continue
+            for r in range(n, ROWS_OF_BLOCK):
+                differs[r] = 0
+            if n_changed >= 0 and n_changed + n_differ > most_changed:
+                n_changed = np.int64(-1)
+            elif n_changed >= 0:
+                at = np.uint64(n_changed)
+                for word in range(ROWS_OF_BLOCK // 8):
+                    if eight_differ[word]:
+                        for r in range(8 * word, 8 * word + 8):
+                            rows[at] = begin + r  # written anyway, kept if it changed: no branch to mispredict
+                            at += np.uint64(differs[r])
+                for c in range(n_changed, n_changed + n_differ):
+                    r = np.uint64(rows[c] - begin)
+                    amount[c] = new[r] - before[r]
+                n_changed += n_differ
+            for r in range(n):
+                before[r] = new[r]
     return n_changed, np.int64(total)
 
 
 @compiled
-def _put_on_grid(values, held, totals, last, changed, seen, rows, amount):
+def _put_on_grid(values, held, totals, last, changed, seen, rows, amount, pieces, found, crew):
     """Round the values to the grid that their total allows, in ``held``, where they were on that of exponent ``last`` for the tree before.
 
-    The exponent, and how many rows have changed: -1 where the grid has, or where it takes less time to count all rows.
+    The exponent, and how many rows have changed: -1 where the grid has, or where it takes less time to count all rows. Each thread of the
+    crew has the values of a part.
     """
     # what the exponents of all rows add up to is their total or up to twice that: in between there is no doubt of the grid
     low, high = np.int64(1) << (TOTAL_BITS - GRID_STEP - UNIT_BITS), (np.int64(1) << (TOTAL_BITS - 1 - UNIT_BITS)) - values.size
+    part = crew.part
     exponent, n_changed, total = np.int64(last), np.int64(-1), np.int64(0)
     for turn in range(2):  # first on the same grid
         if turn == 1 and (total < low or total >= high):
             exponent = np.int64(exponent_for(values, values[:0]) // GRID_STEP * GRID_STEP)
         if (exponent == last) == (turn == 0) and exponent != NO_GRID:
-            n_changed, total = _round_to(exponent, values, held, totals, changed, seen if turn == 0 else np.int64(-1), rows, amount)
+            before = seen if turn == 0 else np.int64(-1)
+            own = _round_to(exponent, values, held, totals, changed, before, rows, amount, pieces, part)
+            found[part, 0], found[part, 1] = own
+            if not meet(crew):
+                return exponent, n_changed
+            n_changed, total = np.int64(0), np.int64(0)
+            for of in range(found.shape[0]):
+                n_changed = -1 if n_changed < 0 or found[of, 0] < 0 else n_changed + found[of, 0]
+                total += found[of, 1]
+            meet(crew)
     return exponent, n_changed
 
 
 @compiled_part
 def prepare_changes(grid, changes, growth, labels, weights, part):
-    """Find runs of one label among the changes that are a part's to count, and their labels; anew, these are its rows."""
+    """Find runs of one label among the changes of a part, and their labels; anew, among its rows, and bring their weights side by side."""
     of_all, runs, n_parts = runs_of_all(growth), growth.runs[2 * part], growth.stretch.shape[0]
+    start, end = growth.stretch[part, 0, 0], growth.stretch[part, 0, 1]
     if changes.n < 0 and n_parts == 1:
         for run in range(of_all.size):
             runs[run] = of_all[run]
         return
-    rows, start, end = changes.rows, changes.n * part // n_parts, changes.n * (part + 1) // n_parts
     if changes.n < 0:
-        rows, start, end = growth.rows, growth.stretch[part, 0, 0], growth.stretch[part, 0, 1]
         for r in range(start, end):
-            weights[r] = grid.weight[np.uint64(rows[r])]
+            weights[r] = grid.weight[np.uint64(growth.rows[r])]
+    rows, own, first = (growth.rows if changes.n < 0 else changes.rows)[start:], labels[start:], np.int64(0)
+    n = end - start if changes.n < 0 else changes.found[part, 0]
     if of_all[0] > 0:
-        runs_of_node(of_all, grid.label, rows, start, end, runs, labels)
+        runs_of_node(of_all, grid.label, rows, first, n, runs, own)
     else:
-        for r in range(start, end):
-            labels[r] = grid.label[rows[r]]
-        find_runs(labels, start, end, runs)
+        for r in range(n):
+            own[r] = grid.label[rows[r]]
+        find_runs(own, first, n, runs)
 
 
 @compiled_part
 def add_changes(table, grid, changes, growth, labels, weights, part, first, last, hist):
-    """Add a part's share of the changes to the histogram of columns ``first`` to ``last``; anew, all of its rows."""
-    n_parts, runs, size = growth.stretch.shape[0], growth.runs[2 * part], np.uint64(grid.size)
-    start, end = changes.n * part // n_parts, changes.n * (part + 1) // n_parts
-    if changes.n >= 0:
-        add_labels(table, first, last, changes.rows, start, end, False, runs, labels, changes.amount, size, hist)
-        return
-    start, end, in_order = growth.stretch[part, 0, 0], growth.stretch[part, 0, 1], n_parts == 1
-    of_rows = (grid.label, grid.weight) if in_order else (labels, weights)
-    add_labels(table, first, last, growth.rows, start, end, in_order, runs, *of_rows, size, hist)
+    """Add the changes of a part to the histogram of columns ``first`` to ``last``; anew, all of its rows."""
+    n_parts, runs, size, zero = growth.stretch.shape[0], growth.runs[2 * part], np.uint64(grid.size), np.int64(0)
+    start, end = growth.stretch[part, 0, 0], growth.stretch[part, 0, 1]
+    if changes.n < 0 and n_parts == 1:
+        add_labels(table, first, last, growth.rows, start, end, True, runs, grid.label, grid.weight, size, hist)
+    elif changes.n < 0:
+        add_labels(table, first, last, growth.rows[start:], zero, end - start, False, runs, labels[start:], weights[start:], size, hist)
+    else:
+        rows, amount, n = changes.rows[start:], changes.amount[start // 2 :], changes.found[part, 0]
+        add_labels(table, first, last, rows, zero, n, False, runs, labels[start:], amount, size, hist)
 
 
 @compiled_part
@@ -153,11 +172,18 @@ class KeptWeights:
         self._exponent = NO_GRID
 
     def put(
-        self, statistics: Statistics, lasting: Lasting, rows: NDArray[np.int32], amount: NDArray[np.int64]
+        self,
+        statistics: Statistics,
+        lasting: Lasting,
+        rows: NDArray[np.int32],
+        amount: NDArray[np.int64],
+        pieces: NDArray[np.int64],
+        team: Threads = ALONE,
     ) -> tuple[Grid, int, Changes]:
         """The statistics on the grid, its exponent, and what has changed since: in the room for half of the rows and one more.
 
-        Labels and weights are those of before if they, and what tells of their changes, are the same arrays.
+        Labels and weights are those of before if they, and what tells of their changes, are the same arrays. Each of the team has a part
+        of the rows, in pieces of whole blocks.
         """
         labels, n_labels = statistics.label, statistics.n_labels
         if len(self._values) != len(labels):
@@ -166,11 +192,13 @@ class KeptWeights:
         same = labels is self._labels and lasting.changed is self._lasting.changed and n_labels == self._grid.n_labels
         last = self._exponent if same else NO_GRID
         seen, self._lasting = self._lasting.turn, lasting
-        exponent, n_changed = _put_on_grid(statistics.weight, self._values, self._totals, last, lasting.changed, seen, rows, amount)
+        found = np.empty((team.n, LINES_APART // 8), np.int64)
+        given = statistics.weight, self._values, self._totals, last, lasting.changed, seen, rows, amount, pieces, found
+        exponent, n_changed = by_crew(team, _put_on_grid, given, 0, 0)
         if last == NO_GRID:
             self._grid = Grid(np.empty((len(labels), 0), np.int64), labels, self._values, 0, n_labels, n_labels, False, None)
         self._labels, self._exponent = labels, exponent
-        return self._grid, exponent, Changes(rows, amount, n_changed)
+        return self._grid, exponent, Changes(rows, amount, n_changed, found)
 
     def forget(self) -> None:
         """The histogram is no longer that of the weights at hand."""
