@@ -228,9 +228,9 @@ def threads(folder: Path | None, repeats: int) -> Figures:
     data = load("covertype", folder)
     out: Figures = {"sorting, by numpy": _two_threads_of_numpy(repeats), "histograms, by bare loops": _two_threads_of_histograms(repeats)}
     for name, estimator, few, many, settings in (
-        ("SAMME, depth 3", SAMMEClassifier, 5, 53, {"max_depth": 3}),
-        ("PIBoost, depth 3", PIBoostClassifier, 2, 12, {"max_depth": 3, **ALL_ROWS}),
-        ("AdaBoost.MH, default", AdaBoostMHClassifier, 3, 18, {}),
+        ("SAMME, depth 3", SAMMEClassifier, 5, 125, {"max_depth": 3}),
+        ("PIBoost, depth 3", PIBoostClassifier, 2, 22, {"max_depth": 3, **ALL_ROWS}),
+        ("AdaBoost.MH, default", AdaBoostMHClassifier, 3, 33, {}),
     ):
         times = marginal_times(
             {str(n): (_ours(estimator, data, n_jobs=n, **settings), few, many) for n in (1, 2)}, max(repeats, 5), time.perf_counter

@@ -3,9 +3,14 @@
 import gc
 import importlib.util
 import pickle
+import sys
 
 import numba
+import numpy as np
+import pytest
 from numba.core.compiler import Flags
+from numba.core.runtime import _nrt_python as _nrt
+from numba.core.runtime import rtsys
 
 from manyboost.kernel_compilers import _Options
 
@@ -82,6 +87,62 @@ def test_parts_are_translated_in_what_contains_them_alone(tmp_path):
         name = made.fndesc.llvm_func_name
         assert not made.library.get_function(name).is_declaration
         assert not made.library.codegen._engine.is_symbol_defined(name)
+
+
+ARRAYS = """
+import numpy as np
+from manyboost.compiled import compiled, compiled_part
+
+@compiled_part
+def total(numbers):
+    rest, sum = numbers, 0.0
+    while rest.size:
+        sum += rest[0]
+        rest = rest[1:]
+    return sum
+
+@compiled_part
+def behind(numbers):
+    return numbers[1:]
+
+@compiled_part
+def copied(numbers):
+    out = np.empty(numbers.size)
+    for i in range(out.size):
+        out[i] = numbers[i]
+    return total(out)
+
+@compiled
+def totals(numbers):
+    made = np.arange(numbers.size) * numbers
+    rest = behind(made)
+    return total(numbers) + total(rest) + copied(behind(rest)) + total(made)
+"""
+
+
+def test_parts_count_references_only_where_they_make_or_return_arrays(tmp_path):
+    path = tmp_path / "some_kernels.py"
+    path.write_text(ARRAYS)
+    spec = importlib.util.spec_from_file_location("some_kernels", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    numbers = np.linspace(0.0, 1.0, 9)
+    made = np.arange(9) * numbers
+    expected = numbers.sum() + 2 * made.sum() + made[2:].sum()
+    assert module.totals(numbers) == pytest.approx(expected)
+    _nrt.memsys_enable_stats()
+    try:
+        before, allocated = sys.getrefcount(numbers), rtsys.get_allocation_stats()
+        for _ in range(50):
+            assert module.totals(numbers) == pytest.approx(expected)
+        after = rtsys.get_allocation_stats()
+    finally:
+        _nrt.memsys_disable_stats()
+    assert sys.getrefcount(numbers) == before
+    assert after.mi_alloc - allocated.mi_alloc == after.mi_free - allocated.mi_free >= 50
+    counting = {part: any("NRT" in made.library.get_llvm_str() for made in getattr(module, part).overloads.values())
+                for part in ("total", "behind", "copied")}  # fmt: skip
+    assert counting == {"total": False, "behind": True, "copied": True}
 
 
 def test_compiling_leaves_the_garbage_collector_as_it_was(tmp_path):

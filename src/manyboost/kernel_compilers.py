@@ -1,8 +1,11 @@
-"""How numba is led to compile kernels in two thirds of the time.
+"""How numba is led to compile kernels in little more than half of the time.
 
 Parts of kernels are compiled to LLVM's own language and no further. Numba makes machine code of every function that it compiles. A part is
 called by the kernels that contain it and by nobody else: machine code of its own would never be run, and making it took a quarter of the
 time of a first fit. So a part is linked into what calls it, and is optimised and translated there.
+
+Numba counts the references to every array that a variable comes to hold. Most parts are given all their arrays, by callers that hold them
+until the part is done, and return none: they are compiled without counting, which leaves a tenth less to compile and to run.
 
 Whenever numba looks up how a type adds or an array is indexed, it compares all of its options with those of earlier times, one by one. Here
 they are compared as a whole, which saves a twelfth of the time. And Python looks for garbage less often meanwhile: it did so for a tenth of
@@ -14,7 +17,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, Flags, _LowerResult
 from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
@@ -28,11 +31,29 @@ OBJECTS_BEFORE_COLLECTION = 10_000  # new ones; beyond that, memory grows and ha
 class _PartLibrary(JITCodeLibrary):
     """The code of a part and of the parts that it calls itself, which can be linked but not run."""
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """As numba does it, but for functions of which there is no more than the name."""
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
     def _optimize_final_module(self) -> None:
         pass
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
+
+
+def _has_arrays(kind: Any) -> bool:
+    return isinstance(kind, types.Array) or (isinstance(kind, types.BaseTuple) and any(map(_has_arrays, kind)))
+
+
+def _makes_arrays(state: Any) -> bool:
+    """Does a part make an array, have one made, or return one? All others it is given, by who holds them until it is done."""
+    calls = (call for block in state.func_ir.blocks.values() for call in block.find_exprs(op="call"))
+    return _has_arrays(state.return_type) or any(_has_arrays(state.calltypes[call].return_type) for call in calls)
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -43,6 +64,8 @@ class _Begin(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
+        if not _makes_arrays(state):
+            state.targetctx = state.targetctx.subtarget(enable_nrt=False)
         state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         return False

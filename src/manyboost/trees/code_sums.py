@@ -92,16 +92,17 @@ def ranges_of_features(stored, table, rows, start, end, low, high):
 def _sum_all_by_code(bins, grid, rows, start, end, columns, places, hist):
     """:func:`sum_codes` of any statistics."""
     size, n_dense = np.uint64(grid.size), np.uint64(grid.n_dense)
+    dense, label, weight, counted = grid.dense, grid.label, grid.weight, grid.counted  # read once, not for each row
     for r in range(start, end):
         i = np.uint64(rows[r])
         values = bins[i]
         for c in range(columns.size):
             at = places[c] + size * np.uint64(values[columns[c]])
             for s in range(n_dense):  # by places: a slice for each row would take as long as its sums
-                hist[at + s] += grid.dense[i, s]
-            if grid.label.size:
-                hist[at + n_dense + np.uint64(grid.label[i])] += grid.weight[i]
-            if grid.counted:
+                hist[at + s] += dense[i, s]
+            if label.size:
+                hist[at + n_dense + np.uint64(label[i])] += weight[i]
+            if counted:
                 hist[at + size - np.uint64(1)] += 1
 
 

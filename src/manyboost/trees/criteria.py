@@ -133,7 +133,7 @@ def gini(sums, first, n_labels):
 @compiled_part
 def node_loss(rule, sums, n_dense, n_labels):
     """The loss of a node with these integer sums."""
-    code = rule.code
+    code, m = rule.code, rule.n_outputs
     loss = 0.0
     first, last = label_range(n_dense, n_labels)
     if code == GINI:
@@ -150,12 +150,11 @@ def node_loss(rule, sums, n_dense, n_labels):
                 loss += w * np.log(total / w)
         return loss
     if code == EXPONENTIAL:
-        for k in range(rule.n_outputs):
-            w = np.float64(sums[rule.n_outputs + k])
-            loss += np.sqrt(max(w * np.float64(sums[k] - sums[rule.n_outputs + k]), 0.0))
+        for k in range(m):
+            w = np.float64(sums[m + k])
+            loss += np.sqrt(max(w * np.float64(sums[k] - sums[m + k]), 0.0))
         return 2.0 * loss
     l2 = rule.constants[0]
-    m = rule.n_outputs
     shared = code == LEAST_SQUARES
     for k in range(m):
         g = np.float64(sums[k])
@@ -168,7 +167,7 @@ def node_loss(rule, sums, n_dense, n_labels):
 @compiled_part
 def node_weight(rule, sums, n_dense, n_labels):
     """The weight of a node: positive unless it is empty, and the scale its gains are compared on."""
-    code = rule.code
+    code, m = rule.code, rule.n_outputs
     total = 0.0
     if code == GINI or code == ENTROPY:
         first, last = label_range(n_dense, n_labels)
@@ -177,22 +176,22 @@ def node_weight(rule, sums, n_dense, n_labels):
             whole += sums[k]
         total = np.float64(whole)
     elif code == EXPONENTIAL:
-        for k in range(rule.n_outputs):
+        for k in range(m):
             total += np.float64(sums[k])
     elif code == NEWTON:
-        for k in range(rule.n_outputs):
-            total += np.float64(sums[rule.n_outputs + k])
+        for k in range(m):
+            total += np.float64(sums[m + k])
     else:  # the last dense column is the row's weight
-        total = np.float64(sums[rule.n_outputs])
+        total = np.float64(sums[m])
     return total
 
 
 @compiled_part
 def signed_loss(rule, rest, sums, other, sign):
     """REBEL's loss when ``sign * (sums - other)`` is added to the signed sums ``rest`` of the other leaves."""
-    loss = 0.0
+    loss, constants = 0.0, rule.constants
     for k in range(rule.n_outputs):
-        total = rule.constants[k]
+        total = constants[k]
         d = np.float64(rest[k] + sign * (sums[k] - other[k]))
         loss += np.sqrt(max(total * total - d * d, 0.0))
     return loss

@@ -202,7 +202,7 @@ class Grower:
     ) -> Room:
         """Room for a tree; ``keep`` histograms where a child's is its parent's minus its sibling's, and that of the ``root``."""
         n_parts = team.n
-        key = grid.size, len(grid.label), n_outputs, n_rows, total_weight, whole, plain, keep, root, n_parts
+        key = grid.size, grid.n_dense, len(grid.label), n_outputs, n_rows, total_weight, whole, plain, keep, root, n_parts
         if key != self._room_key:  # most trees of a fit are of one shape
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
@@ -210,9 +210,10 @@ class Grower:
             n_gathered = n_rows if len(grid.label) and grid.n_dense == 0 and limits.min_leaf == 1 and not self.limits.random else 0
             # the root's rows stand, and then the smaller child's are enough: half of all, though not of those of each part
             halves = whole and n_parts == 1 and len(growth.free) == self._n_slots(limits)
+            others = plain and n_gathered == 0  # statistics, for which there is a kernel without labels side by side
             of_histograms = (
-                self._array("labels", n_gathered // 2 if halves else n_gathered, np.uint16),
-                self._array("weights", 0 if halves else n_gathered, np.int64),
+                None if others else self._array("labels", n_gathered // 2 if halves else n_gathered, np.uint16),
+                None if others else self._array("weights", 0 if halves else n_gathered, np.int64),
                 self._array("pool", 0 if self.limits.random else len(growth.free) * self._n_bins * size, np.int64),
                 self._array("partials", (n_parts, self._n_partial(size) if n_parts > 1 else 0), np.int64),
             )
@@ -280,8 +281,8 @@ class Grower:
     def _any_table(self) -> Table:
         """The table as kernels see it that are for any.
 
-        Numba compiles a kernel for the types it is called with, and leaves out what None has no use for. So there are two of each: one for
-        plain tables, compiled in half the time, and one for all others, rather than one for each mixture of what a table may have.
+        Numba compiles a kernel for the types it is called with, and leaves out what None has no use for. So there are those for plain
+        tables, compiled in half the time, and one for all others, rather than one for each mixture of what a table may have.
         """
         nothing = Stored(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8))
         return self.table._replace(stored=self.table.stored or nothing)
@@ -356,7 +357,7 @@ class Grower:
         table = self.table if plain else self._any_table
         grid, exponent, changes, spare = numbers
         if not plain and grid.shares is None:
-            grid = grid._replace(shares=Shares(grid.dense[:0], grid.label[:0], grid.weight[:0]))
+            grid = grid._replace(shares=Shares(np.empty((0, 0), grid.weight.dtype), grid.label[:0], grid.weight[:0]))
         rule = Rule.on_grid(criterion, exponent)
         n_rows = table.n_rows if rows is None else len(rows)
         total_weight = 0.0
@@ -373,20 +374,23 @@ class Grower:
         leaf = buffer[: table.n_rows] if team.n == 1 else np.empty(table.n_rows, np.int32)
         growth = room.growth._replace(rows=places, buffer=buffer)
         labels, weights, pool, partials = room.of_histograms
-        if len(weights) < len(labels):
+        if labels is not None and len(weights) < len(labels):
             weights = buffer.view(np.int64)  # no row is moved while weights are looked at
         if rows is not None:
             growth.buffer[:n_rows] = rows  # from where they are dealt out
         if changes.n < 0:
             growth.runs[-1, 0] = 0
         limits = room.limits._replace(seed=np.uint64(seed)) if self.limits.random else room.limits
+        if plain and labels is not None:
+            grid = grid._replace(dense=None)
         context = table, grid, rule, limits, growth, whole
         grow: Callable[..., None]
         if self.limits.random:
             categories = None if plain else self._categories(len(growth.free), grid.size)
             grow, given = grow_at_random, (*context, *room.workspace, categories)
         else:
-            grow, given = grow_by_histogram, (*context, changes, labels, weights, pool, partials, *room.workspace)
+            kept = None if plain and spare is None else changes
+            grow, given = grow_by_histogram, (*context, kept, labels, weights, pool, partials, *room.workspace)
         n_partial = self._n_partial(grid.size)
         by_crew(team, grow, given, work_worth_sharing(self.table), ROWS_OF_BIN * n_partial if n_partial else NEVER, leaf)
         tree = self._tree(growth, grid, exponent)

@@ -11,16 +11,16 @@ from manyboost.trees.binning import SPARSE
 from manyboost.trees.node_sums import weights_of_labels
 
 ROWS_AT_ONCE = 256  # are looked at together for a change of label
-PITCH = 520  # numbers from one column to the next: two for each of 256 bins, and a few so that no two columns compete for a line of cache
 
 
 @compiled_part
 def gather(grid, rows, start, end, labels, weights):
     """Labels and weights of a node's rows in the order of the rows, so that each pass over features reads on."""
+    label, weight = grid.label, grid.weight
     for r in range(start, end):
         i = rows[r]
-        labels[r] = grid.label[i]
-        weights[r] = grid.weight[i]
+        labels[r] = label[i]
+        weights[r] = weight[i]
 
 
 @compiled_part
@@ -120,46 +120,6 @@ def _add_short_run(column, rows, start, end, weights, size, hist):
 
 
 @compiled_part
-def _add_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist):
-    """Up to four columns at once, whose updates do not wait for each other, where there are two labels.
-
-    Where each of the four begins is known when this is compiled, which leaves the loop two thirds of its instructions.
-    """
-    columns = table.columns
-    apart = np.empty(4 * PITCH, np.int64)
-    for c in range(first, last):
-        of_column = apart[(c - first) * PITCH : (c - first) * PITCH + 2 * (columns[c + 1].offset - columns[c].offset)]
-        for s in range(of_column.size):
-            of_column[s] = 0
-    one, at1, at2, at3 = np.uint64(1), np.uint64(PITCH), np.uint64(2 * PITCH), np.uint64(3 * PITCH)
-    # columns that are not asked for are filled like the last, and forgotten
-    c0, c1, c2, c3 = table.bins[first], table.bins[min(first + 1, last - 1)], table.bins[min(first + 2, last - 1)], table.bins[last - 1]
-    if whole:  # all rows of the table in their order: nothing need be looked up
-        for r in range(labels.size):
-            i = np.uint64(r)
-            k = np.uint64(labels[i])
-            w = weights[i]
-            apart[(np.uint64(c0[i]) << one) + k] += w
-            apart[(np.uint64(c1[i]) << one) + (k + at1)] += w
-            apart[(np.uint64(c2[i]) << one) + (k + at2)] += w
-            apart[(np.uint64(c3[i]) << one) + (k + at3)] += w
-    else:
-        for r in range(start, end):
-            j = np.uint64(r)
-            i = np.uint64(rows[j])
-            k = np.uint64(labels[j])
-            w = weights[j]
-            apart[(np.uint64(c0[i]) << one) + k] += w
-            apart[(np.uint64(c1[i]) << one) + (k + at1)] += w
-            apart[(np.uint64(c2[i]) << one) + (k + at2)] += w
-            apart[(np.uint64(c3[i]) << one) + (k + at3)] += w
-    for c in range(first, last):
-        of_column, found = hist[2 * (columns[c].offset - columns[first].offset) :], apart[(c - first) * PITCH :]
-        for s in range(2 * (columns[c + 1].offset - columns[c].offset)):
-            of_column[s] += found[s]
-
-
-@compiled_part
 def _add_any_labels(column, rows, start, end, labels, weights, size, hist):
     """Rows in any order into one column."""
     for r in range(start, end):
@@ -171,8 +131,10 @@ def _add_any_labels(column, rows, start, end, labels, weights, size, hist):
 def add_labels(table, first, last, rows, start, end, in_order, runs, labels, weights, size, hist):
     """One label weight per row, those of ``rows[start:end]`` side by side, into columns ``first`` to ``last``, four of them at most.
 
-    Where runs are known, labels are so of the first row of each.
+    Where runs are known, labels are so of the first row of each. There are no labels where the kernel is one for other statistics.
     """
+    if labels is None:
+        return
     origin = table.columns[first].offset
     if runs[0] == 0:
         for c in range(first, last):
@@ -195,21 +157,21 @@ def add_labels(table, first, last, rows, start, end, in_order, runs, labels, wei
 @compiled_part
 def _add_column(column, grid, rows, start, end, size, at, hist):
     """All statistics of the rows into one feature."""
-    n_dense = grid.n_dense
+    n_dense, dense, label, counted = grid.n_dense, grid.dense, grid.label, grid.counted  # read once, not for each row
     weights, pitch, step = weights_of_labels(grid)
     for r in range(start, end):
         i = np.uint64(rows[r])
         base = np.uint64(column[i]) * size + at
         if n_dense == 2:
-            hist[base] += grid.dense[i, 0]
-            hist[base + np.uint64(1)] += grid.dense[i, 1]
+            hist[base] += dense[i, 0]
+            hist[base + np.uint64(1)] += dense[i, 1]
         else:
             for s in range(np.uint64(n_dense)):  # by places: a slice for each row would take as long as its sums
-                hist[base + s] += grid.dense[i, s]
-        if grid.label.size:
-            k = np.uint64(grid.label[i])
+                hist[base + s] += dense[i, s]
+        if label.size:
+            k = np.uint64(label[i])
             hist[base + np.uint64(n_dense) + k] += weights[i * pitch + k * step]
-        if grid.counted:
+        if counted:
             hist[base + size - np.uint64(1)] += 1
 
 
@@ -220,6 +182,7 @@ def _add_any_four(table, first, last, grid, rows, start, end, size, hist):
     Columns that are not asked for are filled like the last, and forgotten.
     """
     n_dense, n_columns, end_of_bin = np.uint64(grid.n_dense), last - first, size - np.uint64(1)
+    dense, label, counted = grid.dense, grid.label, grid.counted  # read once, not for each row
     spare = np.empty(np.int64(256 * size) if n_columns < 4 else 0, np.int64)
     origin = table.columns[first].offset
     h1 = hist[np.uint64(table.columns[first + 1].offset - origin) * size :]
@@ -231,19 +194,19 @@ def _add_any_four(table, first, last, grid, rows, start, end, size, hist):
         i = np.uint64(rows[r])
         b0, b1, b2, b3 = np.uint64(c0[i]) * size, np.uint64(c1[i]) * size, np.uint64(c2[i]) * size, np.uint64(c3[i]) * size
         for s in range(n_dense):
-            amount = grid.dense[i, s]
+            amount = dense[i, s]
             hist[b0 + s] += amount
             h1[b1 + s] += amount
             h2[b2 + s] += amount
             h3[b3 + s] += amount
-        if grid.label.size:
-            k = np.uint64(grid.label[i])
+        if label.size:
+            k = np.uint64(label[i])
             own, amount = n_dense + k, weights[i * pitch + k * step]
             hist[b0 + own] += amount
             h1[b1 + own] += amount
             h2[b2 + own] += amount
             h3[b3 + own] += amount
-        if grid.counted:
+        if counted:
             hist[b0 + end_of_bin] += 1
             h1[b1 + end_of_bin] += 1
             h2[b2 + end_of_bin] += 1
@@ -251,11 +214,25 @@ def _add_any_four(table, first, last, grid, rows, start, end, size, hist):
 
 
 @compiled_part
+def _add_statistics(table, grid, dense, rows, start, end, first, last, hist):
+    """All statistics of the rows; there are no dense ones where the kernel is one for labels alone."""
+    if dense is None:
+        return
+    size = np.uint64(grid.size)
+    if last - first > 1:
+        _add_any_four(table, first, last, grid, rows, start, end, size, hist)
+    else:
+        for f in range(first, last):
+            at = np.uint64((table.columns[f].offset - table.columns[first].offset) * grid.size)
+            _add_column(table.bins[f], grid, rows, start, end, size, at, hist)
+
+
+@compiled_part
 def _add_stored(stored, features, grid, rows, start, end, first, last, hist):
     """Stored entries by row."""
     if stored is None:
         return
-    size, n_dense = grid.size, grid.n_dense
+    size, n_dense, dense, label, counted = grid.size, grid.n_dense, grid.dense, grid.label, grid.counted
     weights, pitch, step = weights_of_labels(grid)
     origin = features[first].offset
     for r in range(start, end):
@@ -266,11 +243,11 @@ def _add_stored(stored, features, grid, rows, start, end, first, last, hist):
                 continue
             base = (features[f].offset - origin + stored.entries[e]) * size
             for s in range(n_dense):
-                hist[base + s] += grid.dense[i, s]
-            if grid.label.size:
-                k = np.uint64(grid.label[i])
+                hist[base + s] += dense[i, s]
+            if label.size:
+                k = np.uint64(label[i])
                 hist[base + n_dense + np.int64(k)] += weights[np.uint64(i) * pitch + k * step]
-            if grid.counted:
+            if counted:
                 hist[base + size - 1] += 1
 
 
@@ -291,20 +268,12 @@ def _add_rest(features, size, first, last, node_sums, hist):
 @compiled_part
 def add_rows(table, grid, rows, start, end, whole, runs, labels, weights, first, last, hist):
     """Add ``rows[start:end]`` to the histogram of columns ``first`` to ``last``, labels and weights as :func:`add_labels` wants them."""
-    size = np.uint64(grid.size)
     if table.layout == SPARSE:
         _add_stored(table.stored, table.features, grid, rows, start, end, first, last, hist)
     elif of_labels(table, grid):
-        if grid.n_labels == 2 and runs[0] == 0:
-            _add_two_labels(table, first, last, rows, start, end, whole, labels, weights, hist)
-        else:
-            add_labels(table, first, last, rows, start, end, whole, runs, labels, weights, size, hist)
-    elif last - first > 1:
-        _add_any_four(table, first, last, grid, rows, start, end, size, hist)
+        add_labels(table, first, last, rows, start, end, whole, runs, labels, weights, np.uint64(grid.size), hist)
     else:
-        for f in range(first, last):
-            at = np.uint64((table.columns[f].offset - table.columns[first].offset) * grid.size)
-            _add_column(table.bins[f], grid, rows, start, end, size, at, hist)
+        _add_statistics(table, grid, grid.dense, rows, start, end, first, last, hist)
 
 
 @compiled_part

@@ -8,7 +8,7 @@ import numpy as np
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, SPARSE
-from manyboost.trees.borrowing import borrowed
+from manyboost.trees.borrowing import borrowed, lent, set_apart
 from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import add_rows, complete, find_runs, gather, of_feature, of_labels, runs_of_node
@@ -63,6 +63,8 @@ def _first_counted(stretch, now):
 @compiled_part
 def _prepare_job(table, grid, growth, labels, weights, part):
     """Bring weights of a part's rows that will be counted side by side; find runs of one label, or bring labels side by side, too."""
+    if labels is None:  # the kernel is one for other statistics
+        return
     now, of_all, stretch = growth.now, runs_of_all(growth), growth.stretch[part]
     if now[WHOLE]:
         for run in range(of_all.size):
@@ -77,9 +79,9 @@ def _prepare_job(table, grid, growth, labels, weights, part):
             runs[0] = 0
             if of_all[0] > 0:
                 runs_of_node(of_all, grid.label, rows, start, end, runs, labels[at:])
-                gathered = weights[at + start :]
+                gathered, weight = weights[at + start :], grid.weight
                 for r in range(end - start):
-                    gathered[r] = grid.weight[np.uint64(rows[start + r])]
+                    gathered[r] = weight[np.uint64(rows[start + r])]
             elif of_labels(table, grid):
                 gather(grid, rows, start, end, labels[at:], weights[at:])
                 find_runs(labels[at:], start, end, runs)
@@ -90,9 +92,12 @@ def _add_part(table, grid, growth, which, labels, weights, part, c, d, hist):
     """Add a part's rows of a node of the job to the histogram of columns c to d."""
     now, stretch, whole = growth.now, growth.stretch[part], growth.now[WHOLE] == 1
     first, at, number, runs = np.int64(_first_counted(stretch, now)), stretch[0, 0], now[SMALL + which], growth.runs[2 * part + which]
-    of_rows = (grid.label, grid.weight) if whole else (labels[at:], weights[at:])
     start, end = stretch[number, 0] - first, stretch[number, 1] - first
-    add_rows(table, grid, growth.rows[first:], start, end, whole, runs, *of_rows, c, d, hist)
+    if labels is None:
+        add_rows(table, grid, growth.rows[first:], start, end, whole, runs, None, None, c, d, hist)
+    else:
+        of_rows = (grid.label, grid.weight) if whole else (labels[at:], weights[at:])
+        add_rows(table, grid, growth.rows[first:], start, end, whole, runs, *of_rows, c, d, hist)
 
 
 @compiled_part
@@ -116,6 +121,8 @@ def _is_counted_by_parts(table, n_rows, crew):
 @compiled_part
 def _count_root(table, grid, changes, growth, labels, weights, partials, crew):
     """Bring the root's histogram up to date, and its sums."""
+    if changes is None:  # the kernel is one that keeps none
+        return
     n_columns, size, n_parts = table.columns.size - 1, grid.size, growth.stretch.shape[0]
     n_rows = changes.n if changes.n >= 0 else table.n_rows
     by_parts = _is_counted_by_parts(table, n_rows, crew)
@@ -202,8 +209,8 @@ def _evaluate_columns(
                     if positions is not None and feature.start >= 0:  # None where the table is plain
                         of_feature(table, f, size, node_sums, of_column, own)
                         of_column = own
-                    found = best[which], lefts[which]
-                    scan(feature, f, grid, rule, limits, of_column, node_sums, rest, before, weight, *found, sides, order, positions)
+                    work = best[which], lefts[which], sides, order, positions
+                    scan(feature, f, grid, rule, limits, labels, of_column, node_sums, rest, before, weight, *work)
 
 
 @compiled_part
@@ -211,7 +218,7 @@ def _evaluate(table, grid, rule, limits, growth, labels, weights, pool, partials
     """Find the best splits of the job's nodes: of a thread, among its columns."""
     now, n_columns, size = growth.now, table.columns.size - 1, grid.size
     node = growth.nodes[now[SMALL]]
-    by_parts = not now[WHOLE] and not _is_counted(now, 1) and _is_counted_by_parts(table, node.end - node.start, crew)
+    by_parts = not now[WHOLE] and not _is_counted(now, np.int64(1)) and _is_counted_by_parts(table, node.end - node.start, crew)
     for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
         _prepare_job(table, grid, growth, labels, weights, part)
         if by_parts:
@@ -219,7 +226,7 @@ def _evaluate(table, grid, rule, limits, growth, labels, weights, pool, partials
             for c in range(0, n_columns, COLUMNS_PER_PASS):
                 d = min(c + COLUMNS_PER_PASS, n_columns)
                 counted = partials[part, table.columns[c].offset * size : table.columns[d].offset * size]
-                _add_part(table, grid, growth, 0, labels, weights, part, c, d, counted)
+                _add_part(table, grid, growth, np.int64(0), labels, weights, part, c, d, counted)
     meet(crew)
     columns = _columns_of_part(table, grid, crew)
     _evaluate_columns(table, grid, rule, limits, growth, labels, weights, pool, partials, by_parts, *columns, *own)
@@ -245,29 +252,34 @@ def _take_best(crew, best, lefts):
                     lefts[0, which, s] = lefts[part, which, s]
 
 
-@compiled
-def grow_by_histogram(
+@compiled_part
+def _is_anew(changes):
+    """Are all rows to be counted?"""
+    return True if changes is None else changes.n < 0
+
+
+@compiled_part
+def _grow(
     table, grid, rule, limits, growth, whole, changes, labels, weights, pool, partials,
     best, lefts, sides, order, positions, hist, crew, leaf,
 ):  # fmt: skip
-    """The whole tree in one call, of each thread of the crew; what they work in has a place for each."""
-    table, grid, rule, limits, growth, changes, crew = borrowed((table, grid, rule, limits, growth, changes, crew))
-    labels, weights, pool, partials, hist, leaf = borrowed((labels, weights, pool, partials, hist, leaf))
-    best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
+    """:func:`grow_by_histogram` by what is lent and borrowed."""
+    set_apart()
     thread, now, n_parts = crew.part, growth.now, np.int64(growth.stretch.shape[0])
     own = best[thread], lefts[thread], sides[thread], order[thread], _place_of(positions, thread), hist[thread]
-    if whole and thread == 0 and changes.n < 0 and of_labels(table, grid):  # else they are those of the tree before
+    anew = _is_anew(changes)
+    if labels is not None and whole and thread == 0 and anew and of_labels(table, grid):  # else they are those of the tree before
         find_runs(grid.label, np.int64(0), np.int64(grid.label.size), runs_of_all(growth))
     if not meet(crew):
         return
     for part in range(*share(crew, np.int64(0), n_parts)):
         place_part(growth, part)
-        if changes.n < 0:  # else changes stand where rows will stand
+        if anew:  # else changes stand where rows will stand
             deal_rows(growth, whole, part)
     if growth.root.size:
         _count_root(table, grid, changes, growth, labels, weights, partials, crew)
     for part in range(*share(crew, np.int64(0), n_parts)):
-        if n_parts > 1 and changes.n >= 0:  # in one part, rows in their order need not be there
+        if n_parts > 1 and not anew:  # in one part, rows in their order need not be there
             deal_rows(growth, whole, part)
         sum_part(grid, growth, part)
     meet(crew)
@@ -291,3 +303,18 @@ def grow_by_histogram(
                 settle(grid, rule, growth, best[0], lefts[0])
             next_to_split(table, grid, rule, limits, growth)
     close_tree(table, growth, crew, leaf)
+
+
+@compiled
+def grow_by_histogram(
+    table, grid, rule, limits, growth, whole, changes, labels, weights, pool, partials,
+    best, lefts, sides, order, positions, hist, crew, leaf,
+):  # fmt: skip
+    """The whole tree in one call, of each thread of the crew; what they work in has a place for each."""
+    table, grid, rule, limits, growth = lent((table, grid, rule, limits, growth))
+    labels, weights, pool, partials, hist, leaf, crew, changes = borrowed((labels, weights, pool, partials, hist, leaf, crew, changes))
+    best, lefts, sides, order, positions = borrowed((best, lefts, sides, order, positions))
+    _grow(
+        table, grid, rule, limits, growth, whole, changes, labels, weights, pool, partials,
+        best, lefts, sides, order, positions, hist, crew, leaf,
+    )  # fmt: skip

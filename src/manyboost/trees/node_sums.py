@@ -28,7 +28,7 @@ class Grid(NamedTuple):
     There are no weights, but labels, where each weight is the row's dense number of its label: see :func:`weights_of_labels`.
     """
 
-    dense: NDArray[np.signedinteger]
+    dense: NDArray[np.signedinteger] | None  # None where the kernels are those of plain tables and one weight of each row is all
     label: NDArray[np.uint16]
     weight: NDArray[np.signedinteger]
     n_dense: int
@@ -78,27 +78,35 @@ def _sum_two(dense, rows, start, end, sums):
 
 
 @compiled_part
-def sum_rows(grid, rows, start, end, sums):
-    """The sums of a node."""
-    n_dense = grid.n_dense
-    for s in range(n_dense):
+def _sum_dense(dense, n_dense, label, rows, start, end, sums):
+    """Dense statistics; those of the rows' labels once more, behind them, if there are labels."""
+    if dense is None:
+        return
+    for s in range(sums.size):
         sums[s] = 0
     if n_dense == 2:
-        _sum_two(grid.dense, rows, start, end, sums)
+        _sum_two(dense, rows, start, end, sums)
     elif n_dense > 0:
         for r in range(start, end):
             i = np.uint64(rows[r])
             for s in range(n_dense):
-                sums[s] += grid.dense[i, s]
-    of_labels = sums[n_dense : n_dense + grid.n_labels]
-    if grid.weight.size:
-        _sum_labels(grid.label, grid.weight, rows, start, end, of_labels)
-    elif grid.label.size:
-        of_labels[:] = 0
+                sums[s] += dense[i, s]
+    if label.size:
+        of_labels = sums[n_dense:]
         for r in range(start, end):
             i = np.uint64(rows[r])
-            k = np.uint64(grid.label[i])
-            of_labels[k] += grid.dense[i, k]
+            k = np.uint64(label[i])
+            of_labels[k] += dense[i, k]
+
+
+@compiled_part
+def sum_rows(grid, rows, start, end, sums):
+    """The sums of a node."""
+    n_dense = grid.n_dense
+    labels_have_weights = grid.weight.size > 0
+    _sum_dense(grid.dense, n_dense, grid.label[: 0 if labels_have_weights else grid.label.size], rows, start, end, sums)
+    if labels_have_weights:
+        _sum_labels(grid.label, grid.weight, rows, start, end, sums[n_dense : n_dense + grid.n_labels])
     if grid.counted:
         sums[grid.size - 1] = end - start
 

@@ -170,10 +170,10 @@ def place_part(growth, part):
 @compiled_part
 def deal_rows(growth, whole, part):
     """Give a part its rows: of all of the table, or of those that stand in the buffer."""
-    at = growth.stretch[part, 0, 0]
+    at, rows, buffer = growth.stretch[part, 0, 0], growth.rows, growth.buffer
     for piece in range(growth.pieces.shape[1]):
         for i in range(growth.pieces[part, piece, 0], growth.pieces[part, piece, 1]):
-            growth.rows[at] = i if whole else growth.buffer[i]
+            rows[at] = i if whole else buffer[i]
             at += 1
 
 
@@ -391,7 +391,7 @@ def _undo_open_splits(growth):
 @compiled_part
 def tell_leaves(table, growth, part, leaf):
     """Number the leaves and tell each row of a part its leaf; where rows were not moved, find how many there are."""
-    nodes, stretch, n_nodes = growth.nodes, growth.stretch[part], growth.now[N_NODES]
+    nodes, rows, stretch, n_nodes = growth.nodes, growth.rows, growth.stretch[part], growth.now[N_NODES]
     number = np.empty(n_nodes, np.int32)
     n_leaves = 0
     for n in range(n_nodes):
@@ -402,13 +402,13 @@ def tell_leaves(table, growth, part, leaf):
             if node.start != NOT_COUNTED and node.end != NOT_COUNTED:
                 in_order = n == 0 and growth.now[IN_ORDER] == 1
                 for r in range(stretch[n, 0], stretch[n, 1]):
-                    leaf[r if in_order else growth.rows[r]] = number[n]
+                    leaf[r if in_order else rows[r]] = number[n]
     for n in range(n_nodes):
         node = nodes[n]
         if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
             in_order = n == 0 and growth.now[IN_ORDER] == 1
             start, end = stretch[n, 0], stretch[n, 1]
-            n_right = tell_sides(table, node, growth.rows, start, end, in_order, number[node.left], leaf)
+            n_right = tell_sides(table, node, rows, start, end, in_order, number[node.left], leaf)
             stretch[node.left, 0], stretch[node.left, 1] = start, end - n_right
 
 

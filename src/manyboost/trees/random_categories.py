@@ -118,18 +118,19 @@ def _sum_stored_categories(stored, zero_bin, grid, rows, start, end, f, hist):
     """Sums of the statistics for each category of a feature of a sparse table."""
     if stored is None:
         return
-    size = grid.size
+    size, n_dense = grid.size, grid.n_dense
+    dense, label, weight, counted = grid.dense, grid.label, grid.weight, grid.counted  # read once, not for each row
     for r in range(start, end):
         i = rows[r]
         b = np.int64(zero_bin)
         for e in range(stored.indptr[i], stored.indptr[i + 1]):
             if stored.indices[e] == f:
                 b = np.int64(stored.entries[e])
-        for s in range(grid.n_dense):
-            hist[b * size + s] += grid.dense[i, s]
-        if grid.label.size:
-            hist[b * size + grid.n_dense + grid.label[i]] += grid.weight[i]
-        if grid.counted:
+        for s in range(n_dense):
+            hist[b * size + s] += dense[i, s]
+        if label.size:
+            hist[b * size + n_dense + label[i]] += weight[i]
+        if counted:
             hist[b * size + size - 1] += 1
 
 

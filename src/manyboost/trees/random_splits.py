@@ -3,7 +3,7 @@
 import numpy as np
 
 from manyboost.compiled import compiled, compiled_part
-from manyboost.trees.borrowing import borrowed
+from manyboost.trees.borrowing import borrowed, lent, set_apart
 from manyboost.trees.code_sums import sums_of_features
 from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import NEWTON, node_weight
@@ -195,12 +195,10 @@ def _evaluate(table, grid, rule, limits, growth, ranges, block, sums, best, left
     meet(crew)  # before the first goes on and changes the job, all have read it
 
 
-@compiled
-def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, crew, leaf):
-    """The whole tree in one call, of each thread of the crew; what they work in has a place for each."""
-    table, grid, rule, limits, growth, crew = borrowed((table, grid, rule, limits, growth, crew))
-    ranges, block, sums = borrowed((ranges, block, sums))
-    best, lefts, sides, order, categories, leaf = borrowed((best[0], lefts[0], sides[0], order[0], categories, leaf))
+@compiled_part
+def _grow(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, crew, leaf):
+    """:func:`grow_at_random` by what is lent and borrowed."""
+    set_apart()
     now = growth.now
     if not meet(crew):
         return
@@ -226,3 +224,12 @@ def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums
                 settle(grid, rule, growth, best, lefts)
             next_to_split(table, grid, rule, limits, growth)
     close_tree(table, growth, crew, leaf)
+
+
+@compiled
+def grow_at_random(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, crew, leaf):
+    """The whole tree in one call, of each thread of the crew; what they work in has a place for each."""
+    table, grid, rule, limits, growth = lent((table, grid, rule, limits, growth))
+    ranges, block, sums, crew, leaf = borrowed((ranges, block, sums, crew, leaf))
+    best, lefts, sides, order, categories = borrowed((best[0], lefts[0], sides[0], order[0], categories))
+    _grow(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, crew, leaf)

@@ -125,30 +125,32 @@ def prepare_changes(grid, changes, growth, labels, weights, part):
             runs[run] = of_all[run]
         return
     if changes.n < 0:
+        all_rows, weight = growth.rows, grid.weight
         for r in range(start, end):
-            weights[r] = grid.weight[np.uint64(growth.rows[r])]
+            weights[r] = weight[np.uint64(all_rows[r])]
     rows, own, first = (growth.rows if changes.n < 0 else changes.rows)[start:], labels[start:], np.int64(0)
     n = end - start if changes.n < 0 else changes.found[part, 0]
     if of_all[0] > 0:
         runs_of_node(of_all, grid.label, rows, first, n, runs, own)
     else:
+        label = grid.label
         for r in range(n):
-            own[r] = grid.label[rows[r]]
+            own[r] = label[rows[r]]
         find_runs(own, first, n, runs)
 
 
 @compiled_part
 def add_changes(table, grid, changes, growth, labels, weights, part, first, last, hist):
     """Add the changes of a part to the histogram of columns ``first`` to ``last``; anew, all of its rows."""
-    n_parts, runs, size, zero = growth.stretch.shape[0], growth.runs[2 * part], np.uint64(grid.size), np.int64(0)
     start, end = growth.stretch[part, 0, 0], growth.stretch[part, 0, 1]
-    if changes.n < 0 and n_parts == 1:
-        add_labels(table, first, last, growth.rows, start, end, True, runs, grid.label, grid.weight, size, hist)
-    elif changes.n < 0:
-        add_labels(table, first, last, growth.rows[start:], zero, end - start, False, runs, labels[start:], weights[start:], size, hist)
+    anew, whole = changes.n < 0, changes.n < 0 and growth.stretch.shape[0] == 1
+    if whole:
+        rows, labels, amount, n = growth.rows, grid.label, grid.weight, end
+    elif anew:
+        rows, labels, amount, n = growth.rows[start:], labels[start:], weights[start:], end - start
     else:
-        rows, amount, n = changes.rows[start:], changes.amount[start // 2 :], changes.found[part, 0]
-        add_labels(table, first, last, rows, zero, n, False, runs, labels[start:], amount, size, hist)
+        rows, labels, amount, n = changes.rows[start:], labels[start:], changes.amount[start // 2 :], changes.found[part, 0]
+    add_labels(table, first, last, rows, np.int64(0), n, whole, growth.runs[2 * part], labels, amount, np.uint64(grid.size), hist)
 
 
 @compiled_part

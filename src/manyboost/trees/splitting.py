@@ -172,11 +172,13 @@ def _scan_labels(n_bins, size, limits, hist, sums, before, weight, f, best, best
 
 
 @compiled_part
-def _scan_for_and_against(K, limits, hist, sums, before, weight, f, best, best_left, sides, order, n_used):
+def _scan_for_and_against(dense, K, limits, hist, sums, before, weight, f, best, best_left, sides, order, n_used):
     """:func:`scan` by Schapire and Singer's Z without missing values: totals of K classes and, behind them, what speaks for each.
 
     Roots do not wait for each other, and whatever else a cut must fulfil is looked at where it may be better than the best so far.
     """
+    if dense is None:
+        return
     size = 2 * K
     left, right = sides[0], sides[1]
     roots = np.empty((2, K))
@@ -315,8 +317,11 @@ def used_bins(hist, n_bins, size, order):
 
 
 @compiled_part
-def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best, best_left, sides, order, positions):
-    """Try every cut between bins that hold rows, with the missing values on either side."""
+def scan(feature, f, grid, rule, limits, labels, hist, sums, rest, before, weight, best, best_left, sides, order, positions):
+    """Try every cut between bins that hold rows, with the missing values on either side.
+
+    Labels are None where the kernel is none for weights of labels alone.
+    """
     size = grid.size
     n_bins = feature.n_bins
     left = sides[0]
@@ -324,7 +329,7 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
     if feature.missing:
         for s in range(size):
             any_missing |= hist[n_bins * size + s] != 0
-    if rule.code == GINI and size == grid.n_labels and not any_missing and not feature.categorical:
+    if labels is not None and rule.code == GINI and size == grid.n_labels and not any_missing and not feature.categorical:
         if size == 2:
             _scan_two_labels(n_bins, limits, hist, sums, before, weight, f, best, best_left)
         else:
@@ -332,7 +337,7 @@ def scan(feature, f, grid, rule, limits, hist, sums, rest, before, weight, best,
         return
     n_used = used_bins(hist, n_bins, size, order)
     if rule.code == EXPONENTIAL and not any_missing and not feature.categorical and not grid.counted:
-        _scan_for_and_against(rule.n_outputs, limits, hist, sums, before, weight, f, best, best_left, sides, order, n_used)
+        _scan_for_and_against(grid.dense, rule.n_outputs, limits, hist, sums, before, weight, f, best, best_left, sides, order, n_used)
         return
     if positions is not None and feature.categorical and n_used > 1:  # None where the table is plain
         order_categories(grid, rule, hist, order, n_used, positions)
