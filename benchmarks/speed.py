@@ -31,7 +31,7 @@ from manyboost.algorithms import ALGORITHMS
 from manyboost.learners import C45Tree
 from manyboost.trees.binning import FEATURE_MAJOR, apply_bins, find_cuts, share_columns
 from manyboost.trees.growing import to_grid
-from manyboost.trees.histogram import add_rows, find_runs
+from manyboost.trees.histogram import add_labels, find_runs
 from manyboost.trees.statistics import Statistics
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
@@ -220,7 +220,7 @@ def _fill(table, grid, rows, start, end, whole, label, weight, first, last, hist
     runs = np.zeros(grid.size + 2, np.int64)
     find_runs(label, start, end, runs)
     hist[:] = 0
-    add_rows(table, grid, rows, start, end, whole, runs, label, weight, first, last, hist)
+    add_labels(table, first, last, rows, start, end, whole, runs, label, weight, np.uint64(grid.size), hist)
 
 
 def threads(folder: Path | None, repeats: int) -> Figures:

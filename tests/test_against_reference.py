@@ -30,7 +30,7 @@ from manyboost.trees.criteria import (
 from manyboost.trees.exact_sums import sum_leaves
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, to_grid
-from manyboost.trees.histogram import add_rows, complete, find_runs, gather, of_feature, of_labels
+from manyboost.trees.histogram import add_labels, add_statistics, complete, find_runs, gather, of_feature, of_labels
 from manyboost.trees.node_sums import sum_rows
 from manyboost.trees.random_categories import find_categories
 from manyboost.trees.random_numbers import mix, uniform, uniform_of_keys
@@ -82,7 +82,9 @@ def call_fill(table, grid, rows, start, end, whole, labels, weights, first, last
         begin, stop = start + (end - start) * part // n_parts, start + (end - start) * (part + 1) // n_parts
         if of_labels(table, grid):
             find_runs(labels, begin, stop, runs)
-        add_rows(table, grid, rows, begin, stop, whole, runs, labels, weights, first, last, hist)
+            add_labels(table, first, last, rows, begin, stop, whole, runs, labels, weights, np.uint64(grid.size), hist)
+        else:
+            add_statistics(table, grid, rows, begin, stop, first, last, hist)
         n_runs += runs[0]
     complete(table, grid, first, last, node_sums, hist)
     return n_runs

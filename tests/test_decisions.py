@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyboost.decisions import BITS_OF_WEIGHT, BYTES_OF_ROW, MOST_BYTES_OF_ROW, Decisions
+from manyboost.decisions import BITS_OF_WEIGHT, BYTES_OF_SCORE, MOST_BYTES_OF_ROW, Decisions
 from manyboost.maths.codes import separator_codes, separators
 from manyboost.rows import Response
 from manyboost.threads import WORTH_SHARING, Threads
@@ -57,7 +57,7 @@ def test_decisions(n, coded, equal, n_threads):
         for kind in (
             "votes",
             *rng.permutation(np.repeat(KINDS, 3)),
-            *["votes"] * (4 * (MOST_BYTES_OF_ROW if n < 1000 else BYTES_OF_ROW) + 3),
+            *["votes"] * (4 * (MOST_BYTES_OF_ROW if n < 1000 else BYTES_OF_SCORE * K) + 3),
             "votes of 40 leaves",
             "votes of 300 leaves",
         ):

@@ -16,8 +16,9 @@ from manyboost.threads import over_rows
 
 BITS_OF_WEIGHT = 61  # of the total of weights that are added up in whole numbers
 CHUNK = 256  # rows whose scores stay in the first-level cache
-BYTES_OF_ROW, MOST_BYTES_OF_ROW = 6, 32  # for votes that wait to be added together; the second where there are few rows
-BYTES_WAITING = 1 << 20
+BYTES_OF_SCORE = 2  # of a row, for votes that wait to be added together: a quarter of what its scores take
+LEAST_BYTES_OF_ROW, MOST_BYTES_OF_ROW = 6, 32
+BYTES_WAITING = 1 << 20  # where rows are few
 
 
 @compiled_part
@@ -133,10 +134,12 @@ def _bits_of(n_leaves: int) -> int:
 class _Votes:
     """Votes of the leaves of some trees for one label each, which wait: added together they are added in a fraction of the time.
 
-    The leaf of a row takes half a byte, a byte or four, so that those of several trees take little room.
+    The leaf of a row takes half a byte, a byte or four, so that those of several trees take little room: the more columns of scores there
+    are to be read and written, the more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_columns: int) -> None:
+        self._bytes_of_row = max(BYTES_OF_SCORE * n_columns, LEAST_BYTES_OF_ROW)
         self._bits, self._n_beside = 0, 1  # of a leaf, and how many trees' leaves are in one number
         self._leaves: NDArray[Any] = np.empty((0, 0), np.uint8)
         self._cast: list[tuple[NDArray[np.intp], Floats]] = []  # label and amount of each leaf
@@ -151,7 +154,7 @@ class _Votes:
     def put(self, label: NDArray[np.intp], amount: Floats, leaf: NDArray[np.integer]) -> None:
         bits = _bits_of(len(label))
         if bits != self._bits:
-            n_bytes = min(max(BYTES_OF_ROW, BYTES_WAITING // len(leaf)), MOST_BYTES_OF_ROW)
+            n_bytes = min(max(self._bytes_of_row, BYTES_WAITING // len(leaf)), MOST_BYTES_OF_ROW)
             n_trees, kind = (n_bytes, np.uint8) if bits < 32 else (n_bytes // 4, np.int32)
             self._bits, self._n_beside, self._leaves = bits, 2 if bits == 4 else 1, np.empty((n_trees, len(leaf)), kind)
         at, second = divmod(len(self._cast), self._n_beside)
@@ -190,7 +193,7 @@ class Decisions:
         self._leads = Leads.of(decoder)
         self._said = np.zeros(len(y), np.uint16)
         self._decided = decoder is None  # is that said of all that was added?
-        self._votes = _Votes()
+        self._votes = _Votes(n_columns)
         self._ends: list[int] = []  # of rounds, among the votes that wait
         self._errors: list[float] = []
 

@@ -207,6 +207,8 @@ class Grower:
             limits = self.limits.on(n_rows, total_weight, 0)
             size = grid.size + (limits.min_leaf > 1)
             growth = self._growth(limits, size, n_outputs, keep, root, self._pieces(n_rows, whole, root, team))
+            if plain and root:
+                growth = growth._replace(of_part=None)
             n_gathered = n_rows if len(grid.label) and grid.n_dense == 0 and limits.min_leaf == 1 and not self.limits.random else 0
             # the root's rows stand, and then the smaller child's are enough: half of all, though not of those of each part
             halves = whole and n_parts == 1 and len(growth.free) == self._n_slots(limits)

@@ -131,10 +131,8 @@ def _add_any_labels(column, rows, start, end, labels, weights, size, hist):
 def add_labels(table, first, last, rows, start, end, in_order, runs, labels, weights, size, hist):
     """One label weight per row, those of ``rows[start:end]`` side by side, into columns ``first`` to ``last``, four of them at most.
 
-    Where runs are known, labels are so of the first row of each. There are no labels where the kernel is one for other statistics.
+    Where runs are known, labels are so of the first row of each.
     """
-    if labels is None:
-        return
     origin = table.columns[first].offset
     if runs[0] == 0:
         for c in range(first, last):
@@ -214,20 +212,6 @@ def _add_any_four(table, first, last, grid, rows, start, end, size, hist):
 
 
 @compiled_part
-def _add_statistics(table, grid, dense, rows, start, end, first, last, hist):
-    """All statistics of the rows; there are no dense ones where the kernel is one for labels alone."""
-    if dense is None:
-        return
-    size = np.uint64(grid.size)
-    if last - first > 1:
-        _add_any_four(table, first, last, grid, rows, start, end, size, hist)
-    else:
-        for f in range(first, last):
-            at = np.uint64((table.columns[f].offset - table.columns[first].offset) * grid.size)
-            _add_column(table.bins[f], grid, rows, start, end, size, at, hist)
-
-
-@compiled_part
 def _add_stored(stored, features, grid, rows, start, end, first, last, hist):
     """Stored entries by row."""
     if stored is None:
@@ -266,14 +250,26 @@ def _add_rest(features, size, first, last, node_sums, hist):
 
 
 @compiled_part
-def add_rows(table, grid, rows, start, end, whole, runs, labels, weights, first, last, hist):
-    """Add ``rows[start:end]`` to the histogram of columns ``first`` to ``last``, labels and weights as :func:`add_labels` wants them."""
+def _add_dense(table, grid, dense, rows, start, end, first, last, hist):
+    """All statistics of rows of a dense table; nothing where the kernel is one for labels alone."""
+    if dense is None:
+        return
+    size = np.uint64(grid.size)
+    if last - first > 1:
+        _add_any_four(table, first, last, grid, rows, start, end, size, hist)
+    else:
+        for f in range(first, last):
+            at = np.uint64((table.columns[f].offset - table.columns[first].offset) * grid.size)
+            _add_column(table.bins[f], grid, rows, start, end, size, at, hist)
+
+
+@compiled_part
+def add_statistics(table, grid, rows, start, end, first, last, hist):
+    """Add ``rows[start:end]`` to the histogram of columns ``first`` to ``last`` where more than labels is counted, or in a sparse table."""
     if table.layout == SPARSE:
         _add_stored(table.stored, table.features, grid, rows, start, end, first, last, hist)
-    elif of_labels(table, grid):
-        add_labels(table, first, last, rows, start, end, whole, runs, labels, weights, np.uint64(grid.size), hist)
     else:
-        _add_statistics(table, grid, grid.dense, rows, start, end, first, last, hist)
+        _add_dense(table, grid, grid.dense, rows, start, end, first, last, hist)
 
 
 @compiled_part

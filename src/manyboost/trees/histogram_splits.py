@@ -11,7 +11,7 @@ from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed, lent, set_apart
 from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import node_weight
-from manyboost.trees.histogram import add_rows, complete, find_runs, gather, of_feature, of_labels, runs_of_node
+from manyboost.trees.histogram import add_labels, add_statistics, complete, find_runs, gather, of_feature, of_labels, runs_of_node
 from manyboost.trees.nodes import (
     AT_HAND,
     IN_ORDER,
@@ -93,11 +93,11 @@ def _add_part(table, grid, growth, which, labels, weights, part, c, d, hist):
     now, stretch, whole = growth.now, growth.stretch[part], growth.now[WHOLE] == 1
     first, at, number, runs = np.int64(_first_counted(stretch, now)), stretch[0, 0], now[SMALL + which], growth.runs[2 * part + which]
     start, end = stretch[number, 0] - first, stretch[number, 1] - first
-    if labels is None:
-        add_rows(table, grid, growth.rows[first:], start, end, whole, runs, None, None, c, d, hist)
-    else:
+    if labels is not None and of_labels(table, grid):  # None where the kernel is one for other statistics
         of_rows = (grid.label, grid.weight) if whole else (labels[at:], weights[at:])
-        add_rows(table, grid, growth.rows[first:], start, end, whole, runs, *of_rows, c, d, hist)
+        add_labels(table, c, d, growth.rows[first:], start, end, whole, runs, *of_rows, np.uint64(grid.size), hist)
+    else:
+        add_statistics(table, grid, growth.rows[first:], start, end, c, d, hist)
 
 
 @compiled_part
@@ -281,7 +281,7 @@ def _grow(
     for part in range(*share(crew, np.int64(0), n_parts)):
         if n_parts > 1 and not anew:  # in one part, rows in their order need not be there
             deal_rows(growth, whole, part)
-        sum_part(grid, growth, part)
+        sum_part(grid, growth, growth.of_part, part)
     meet(crew)
     if thread == 0:
         start_tree(grid, rule, limits, growth)

@@ -67,7 +67,7 @@ class Growth(NamedTuple):
     sums: NDArray[np.int64]  # (nodes, S)
     left: NDArray[np.int64]  # (nodes, S) sums of the left side of the split at hand
     stretch: NDArray[np.int64]  # (parts, nodes, 2) where the rows of a node begin and end in each part
-    of_part: NDArray[np.int64]  # (parts, S) sums of the rows of each part
+    of_part: NDArray[np.int64] | None  # (parts, S) sums of the rows of each part; None where the kernel always keeps the root's histogram
     open: NDArray[np.int32]  # nodes with a split at hand
     free: NDArray[np.int32]  # histogram slots
     signed: NDArray[np.int64]  # sum over leaves of sign times sums, for shared_sign
@@ -178,14 +178,37 @@ def deal_rows(growth, whole, part):
 
 
 @compiled_part
-def sum_part(grid, growth, part):
+def sum_part(grid, growth, of_part, part):
     """The sums of a part's rows, if they are not found otherwise."""
+    if of_part is None:
+        return
     if growth.root.size == 0 and not has_pairs(grid.shares):
         stretches = growth.stretch[part : part + 1, 0]
         if growth.stretch.shape[0] == 1 and runs_of_all(growth)[0] > 0:
-            sum_runs(grid, runs_of_all(growth), growth.of_part[part])
+            sum_runs(grid, runs_of_all(growth), of_part[part])
         else:
-            sum_parts(grid, growth.rows, stretches, growth.of_part[part])
+            sum_parts(grid, growth.rows, stretches, of_part[part])
+
+
+@compiled_part
+def _sum_root(of_part, sums):
+    """The root's sums by those of the parts."""
+    if of_part is None:
+        return
+    for s in range(sums.size):
+        sums[s] = 0
+        for part in range(of_part.shape[0]):
+            sums[s] += of_part[part, s]
+
+
+@compiled_part
+def _sum_by_best_pair(shares, grid, growth, tie, node):
+    """Look at a node's rows through its best pair of classes, and add up what is seen; nothing where no node has a pair of its own."""
+    if shares is None:
+        return
+    stretches = growth.stretch[:, node]
+    look_through_best_pair(shares, grid.dense, growth.rows, stretches, tie)
+    sum_parts(grid, growth.rows, stretches, growth.sums[node])
 
 
 @compiled_part
@@ -201,13 +224,9 @@ def start_tree(grid, rule, limits, growth):
     # of the type of any node's first row: literals would have the parts compiled once more
     root = _add_node(growth.nodes, now, np.int64(0), growth.rows.size, np.int32(0))
     if has_pairs(grid.shares):
-        look_through_best_pair(grid.shares, grid.dense, growth.rows, growth.stretch[:, root], limits.tie)
-        sum_parts(grid, growth.rows, growth.stretch[:, root], growth.sums[root])
+        _sum_by_best_pair(grid.shares, grid, growth, limits.tie, root)
     elif growth.root.size == 0:  # else they have been added up with it
-        for s in range(grid.size):
-            growth.sums[root, s] = 0
-            for part in range(growth.of_part.shape[0]):
-                growth.sums[root, s] += growth.of_part[part, s]
+        _sum_root(growth.of_part, growth.sums[root])
     if rule.code == SHARED_SIGN:
         for k in range(rule.n_outputs):
             growth.signed[k] = growth.sums[root, k]
@@ -308,8 +327,7 @@ def _add_children(grid, rule, limits, growth, number, middle):
     # each child has a pair of its own, so its sums are no part of its parent's; a leaf keeps the parent's, which nobody reads
     if has_pairs(grid.shares) and node.depth + 1 < limits.max_depth and now[N_LEAVES] < limits.max_leaves:
         for child in (left, right):
-            look_through_best_pair(grid.shares, grid.dense, growth.rows, growth.stretch[:, child], limits.tie)
-            sum_parts(grid, growth.rows, growth.stretch[:, child], sums[child])
+            _sum_by_best_pair(grid.shares, grid, growth, limits.tie, np.int64(child))
     else:
         for s in range(grid.size):
             sums[left, s] = growth.left[number, s]
