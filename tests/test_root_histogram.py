@@ -103,7 +103,7 @@ def test_trees_are_those_of_a_new_grower(K, in_order, n_threads, rows_of_bin, mo
                 X[rng.random(X.shape) < 0.1] = np.nan
             if case % 3 == 1:
                 X = np.hstack([X, np.eye(9)[rng.integers(0, 9, n)]])
-            table = share_columns(apply_bins(X, find_cuts(X, np.ones(n), np.zeros(X.shape[1], np.int32), 255), FEATURE_MAJOR))
+            table = share_columns(apply_bins(X, find_cuts(X, np.ones(n), np.zeros(X.shape[1], np.int32), 255), FEATURE_MAJOR), worth=0)
             limits = GrowthLimits(max_depth=int(rng.integers(1, 5)), max_leaf_nodes=rng.choice([None, 6]))
             criterion = ENTROPY_CRITERION if case % 4 == 3 else GINI_CRITERION
             grower, weight, lasting = Grower(table, limits, team), rng.random(n), no_turns(n)

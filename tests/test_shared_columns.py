@@ -16,10 +16,10 @@ from manyboost.trees.nodes import MASK_WORDS
 from manyboost.trees.statistics import Statistics
 
 
-def one_hot_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
+def one_hot_rows(seed: int, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, groups of five, four (of -1 and +1) and twelve (of 0 and 1 to 5) one-hot columns, and a column of three values."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(20, 400))
+    n = int(rng.integers(20, 400)) if n is None else n
     group = rng.integers(0, 5, n)
     signs, many = np.eye(4)[rng.integers(0, 4, n)] * 2 - 1, np.eye(12)[rng.integers(0, 12, n)] * rng.integers(1, 6, n)[:, None]
     X = np.column_stack([rng.normal(size=n), np.eye(5)[group], rng.integers(0, 3, n), signs, rng.normal(size=n), many])
@@ -29,7 +29,7 @@ def one_hot_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def tables(X: np.ndarray, weight: np.ndarray, layout: int = FEATURE_MAJOR) -> tuple[Table, Table]:
     binning = find_cuts(X, weight, np.zeros(X.shape[1], np.int32), 255)
     plain = apply_bins(X, binning, layout)
-    return plain, share_columns(plain)
+    return plain, share_columns(plain, worth=0)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -88,11 +88,25 @@ def test_conflicting_and_other_features_stay_alone() -> None:
     plain, shared = tables(X, np.ones(200))
     assert shared is plain
     rows = apply_bins(X, find_cuts(X, np.ones(200), np.zeros(5, np.int32), 255), ROW_MAJOR)
-    assert share_columns(rows) is rows
+    assert share_columns(rows, worth=0) is rows
+
+
+def test_a_plain_table_stays_one_unless_much_is_saved() -> None:
+    X, y = one_hot_rows(0)
+    plain, shared = tables(X, np.ones(len(y)))
+    saved = plain.bins.size - shared.bins.size
+    assert share_columns(plain) is plain
+    assert share_columns(plain, worth=saved + 1) is plain
+    assert share_columns(plain, worth=saved).bins.tolist() == shared.bins.tolist()
+    X[0, 0] = np.nan  # kernels for any table are needed anyway
+    binning = find_cuts(X, np.ones(len(y)), np.zeros(X.shape[1], np.int32), 255)
+    assert share_columns(apply_bins(X, binning, FEATURE_MAJOR)).bins.shape == shared.bins.shape
 
 
 def test_estimator_predicts_rows_that_break_the_exclusion() -> None:
-    X, y = one_hot_rows(3)
+    X, y = one_hot_rows(3, n=4000)
+    table = apply_bins(X, find_cuts(X, np.ones(len(y)), np.zeros(X.shape[1], np.int32), 255), FEATURE_MAJOR)
+    assert len(share_columns(table).columns) < len(table.columns)
     model = SAMMEClassifier(n_estimators=10, max_depth=3, calibrate=False, random_state=0).fit(X, y)
     both = X[:20].copy()
     both[:, 1:6] = 1.0

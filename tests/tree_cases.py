@@ -53,7 +53,7 @@ class Case:
         X = np.column_stack([self.X, on[:, :4], on[:, :3] * 2 - 1, many, on[:, 3:] * rng.integers(-3, 4, len(self.X))[:, None]])
         n_categories = np.append(self.binning.n_categories, np.zeros(21)).astype(np.int32)
         binning = find_cuts(X, np.ones(len(X)), n_categories, 255)
-        return replace(self, X=X, binning=binning, table=share_columns(apply_bins(X, binning, self.limits.layout)))
+        return replace(self, X=X, binning=binning, table=share_columns(apply_bins(X, binning, self.limits.layout), worth=0))
 
     def on_matrix(self, X: Any) -> Case:
         """The same case with its table made from another matrix, such as a sparse copy."""

@@ -37,6 +37,7 @@ FEATURE = np.dtype(
 )
 COLUMN = np.dtype([("offset", np.int64), ("first", np.int64)], align=True)  # its first histogram bin, its first feature
 MAX_SHARED_BINS = 16  # a feature of more bins has a column of its own
+CELLS_WORTH_KERNELS = 1 << 16  # fewer are read in a ten-thousandth of a second; kernels for shared columns compile for many seconds
 MIN_SHARED_IN_ROW = 8  # where rows are read whole, so many columns of one byte cost what looking up one code does
 Mapper = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]
 
@@ -270,8 +271,10 @@ def _exclusive_runs(table: Table, n_least: int) -> list[list[int]]:
     return [part for run in runs for part in ([run] if len(run) >= n_least else [[f] for f in run])]
 
 
-def share_columns(table: Table) -> Table:
+def share_columns(table: Table, worth: int = CELLS_WORTH_KERNELS) -> Table:
     """The same table, in which runs of features that exclude each other share a column: less to read for one-hot columns.
+
+    A plain table would no longer be one, and stays as it is unless that saves at least ``worth`` cells.
 
     Code 0 of a shared column is "all of them in their zero_bin"; each feature owns the codes of its other bins. What a histogram of the
     column lacks, the zero_bin of each feature, is the rest of the node's sums, exactly.
@@ -279,7 +282,8 @@ def share_columns(table: Table) -> Table:
     if table.layout == SPARSE:
         return table
     runs = _exclusive_runs(table, 2 if table.layout == FEATURE_MAJOR else MIN_SHARED_IN_ROW)
-    if len(runs) == table.n_features:
+    saved = (table.n_features - len(runs)) * table.n_rows
+    if saved == 0 or (table.is_plain and saved < worth):
         return table
     by_row = table.layout == ROW_MAJOR
     bins, features = table.bins.T if by_row else table.bins, table.features.copy()
