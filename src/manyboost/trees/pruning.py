@@ -20,16 +20,17 @@ N_FOLDS = 5
 
 def _collapsed(tree: Tree, collapse: NDArray[np.bool_]) -> Tree:
     """The tree in which every split marked in ``collapse`` is a leaf."""
+    if not collapse.any():
+        return tree
     nodes = tree.nodes.copy()
     for name, value in (("feature", -1), ("bin", -1), ("left", -1), ("right", -1), ("gain", 0.0), ("missing_left", False), ("mask", 0)):
         nodes[name][collapse] = value
+    split = nodes["feature"] >= 0
     kept = np.zeros(len(nodes), bool)
     kept[0] = True
-    for n in range(len(nodes)):
-        if kept[n] and nodes["feature"][n] >= 0:
-            kept[[nodes["left"][n], nodes["right"][n]]] = True
+    for n, left, right in zip(np.flatnonzero(split).tolist(), nodes["left"][split].tolist(), nodes["right"][split].tolist(), strict=True):
+        kept[left] = kept[right] = kept[n]
     number = np.cumsum(kept) - 1
-    split = nodes["feature"] >= 0
     for side in ("left", "right"):
         nodes[side] = np.where(split, number[np.maximum(nodes[side], 0)], -1)
     return Tree(nodes[kept], tree.sums[kept])
@@ -37,13 +38,12 @@ def _collapsed(tree: Tree, collapse: NDArray[np.bool_]) -> Tree:
 
 def merge_equal_leaves(tree: Tree) -> Tree:
     """Collapse, from the bottom up, every split whose two sides are leaves of the same label."""
-    label = tree.sums.argmax(axis=1)
-    leaf = tree.is_leaf.copy()
-    collapse = np.zeros(len(leaf), bool)
-    for n in np.flatnonzero(~tree.is_leaf)[::-1]:
-        left, right = tree.nodes["left"][n], tree.nodes["right"][n]
-        if leaf[left] and leaf[right] and label[left] == label[right]:
-            collapse[n] = leaf[n] = True
+    said: list[int] = np.where(tree.is_leaf, tree.sums.argmax(axis=1), -1).tolist()  # -1 for nodes with leaves of several labels
+    collapse = np.zeros(len(said), bool)
+    splits = np.flatnonzero(~tree.is_leaf)[::-1]
+    for n, left, right in zip(splits.tolist(), tree.nodes["left"][splits].tolist(), tree.nodes["right"][splits].tolist(), strict=True):
+        if said[left] == said[right] >= 0:
+            collapse[n], said[n] = True, said[left]
     return _collapsed(tree, collapse)
 
 
