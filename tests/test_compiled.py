@@ -8,11 +8,9 @@ import sys
 import numba
 import numpy as np
 import pytest
-from numba.core.compiler import Flags
+from numba import types
 from numba.core.runtime import _nrt_python as _nrt
 from numba.core.runtime import rtsys
-
-from manyboost.kernel_compilers import _Options
 
 SOURCE = """
 from manyboost.compiled import compiled
@@ -158,13 +156,40 @@ def test_compiling_leaves_the_garbage_collector_as_it_was(tmp_path):
         gc.set_threshold(*before)
 
 
-def test_options_are_equal_to_numbas_own():
-    given, others = Flags(), Flags()
-    given.nrt, others.nrt, others.release_gil = True, True, False  # the default, said in so many words
-    assert hash(_Options(given)) == hash(given)
-    assert _Options(given) == given
-    assert given == _Options(given)
-    assert _Options(given) == _Options(others)
-    others.release_gil = True
-    assert _Options(given) != _Options(others)
-    assert _Options(given) != others
+def test_compiling_leaves_numba_as_it_was(tmp_path):
+    ask = types.BaseFunction.get_call_type
+    path = tmp_path / "some_kernels.py"
+    path.write_text(SOURCE)
+    kernel = _kernel(path)
+    with pytest.raises(numba.TypingError):
+        kernel(None)
+    assert types.BaseFunction.get_call_type is ask
+    assert kernel(21) == 42
+    assert types.BaseFunction.get_call_type is ask
+
+
+MIXED = """
+from manyboost.compiled import compiled, compiled_part
+
+@compiled_part
+def part(x, y):
+    return x + y, x * 2, 2 * y, x // 2, max(x, y) / 2, x - y
+
+@compiled
+def doubled(x, y):
+    return part(x, y), (x + y, x * 2, 2 * y, x // 2, max(x, y) / 2, x - y)
+"""
+
+
+def test_remembered_calls_are_of_the_same_types(tmp_path):
+    path = tmp_path / "mixed_kernels.py"
+    path.write_text(MIXED)
+    mixed = _kernel(path)
+    for given in ((7, 2.5), (7.0, 2), (np.int8(7), np.uint16(2)), (True, 2), (7, 2)):
+        x, y = given
+        expected = tuple(float(one) for one in (x + y, x * 2, 2 * y, x // 2, max(x, y) / 2, x - y))
+        of_part, own = mixed(*given)
+        assert of_part == own == expected
+        assert [type(one) for one in of_part] == [type(one) for one in own]
+    assert type(mixed(7, 2)[0][0]) is int
+    assert type(mixed(7.0, 2)[0][0]) is float

@@ -7,9 +7,9 @@ time of a first fit. So a part is linked into what calls it, and is optimised an
 Numba counts the references to every array that a variable comes to hold. Most parts are given all their arrays, by callers that hold them
 until the part is done, and return none: they are compiled without counting, which leaves a tenth less to compile and to run.
 
-Whenever numba looks up how a type adds or an array is indexed, it compares all of its options with those of earlier times, one by one. Here
-they are compared as a whole, which saves a twelfth of the time. And Python looks for garbage less often meanwhile: it did so for a tenth of
-the time, and found next to none.
+Whenever a number is added or an array is indexed, numba asks everything that adds or indexes, strings, sets and dates among them, whether
+it is meant. Here what was found for the same types is remembered, which saves a fifth of the time. And Python looks for garbage less often
+meanwhile: it did so for a tenth of the time, and found next to none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from numba import _dynfunc, types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, Flags, _LowerResult
+from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
 from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes
@@ -88,27 +88,41 @@ class _End(LoweringPass):
         return False
 
 
-class _Options(Flags):
-    """Numba's options, equal to others that say the same in other words, too; those that say it in the same words are found at once."""
+class _RememberedCalls:
+    """While kernels are compiled, how numba calls its own functions is found once for all arguments of the same types.
 
-    __slots__ = ()
+    Numba compiles one thing at a time (it has a lock), and all of ours with the same options.
+    """
 
-    def __hash__(self) -> int:
-        return _HASH_OF_OPTIONS
+    def __init__(self) -> None:
+        self._found: dict[Any, tuple[types.BaseFunction, Any]] = {}
+        self._depth = 0
 
-    def __eq__(self, other: object) -> bool:
-        return (isinstance(other, Flags) and bool(self._values == other._values)) or bool(super().__eq__(other))
+    def __enter__(self) -> None:
+        if self._depth == 0:
+            self._ask = types.BaseFunction.get_call_type
+            types.BaseFunction.get_call_type = lambda function, *call: self._call_type(function, *call)
+        self._depth += 1
+
+    def __exit__(self, *raised: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            types.BaseFunction.get_call_type = self._ask
+
+    def _call_type(self, function: types.BaseFunction, context: Any, args: Any, kws: Any) -> Any:
+        key = function, tuple(args), tuple(dict(kws).items())
+        if key not in self._found:
+            self._found[key] = function, self._ask(function, context, args, kws)
+        asked, signature = self._found[key]
+        function._impl_keys[signature.args] = asked._impl_keys[signature.args]  # by which its code is found
+        return signature
 
 
-_HASH_OF_OPTIONS = hash(Flags())  # which is that of any: numba makes it of their names
+_REMEMBERED_CALLS = _RememberedCalls()
 
 
 class PartCompiler(CompilerBase):
     """Numba's compiler, but for what it does when the code is there."""
-
-    def compile_extra(self, func: Any) -> Any:
-        self.state.flags = _Options(self.state.flags)
-        return super().compile_extra(func)
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -120,14 +134,14 @@ class PartCompiler(CompilerBase):
 
 
 class KernelCompiler(Compiler):
-    """Numba's compiler, with garbage collected less often; it compiles the parts of a kernel, too."""
+    """Numba's compiler, with calls remembered and garbage collected less often; it compiles the parts of a kernel, too."""
 
     def compile_extra(self, func: Any) -> Any:
-        self.state.flags = _Options(self.state.flags)
         before = gc.get_threshold()
         if before[0] > 0:  # else it never collects
             gc.set_threshold(max(before[0], OBJECTS_BEFORE_COLLECTION), *before[1:])
         try:
-            return super().compile_extra(func)
+            with _REMEMBERED_CALLS:
+                return super().compile_extra(func)
         finally:
             gc.set_threshold(*before)
