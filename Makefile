@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
+# No bytecode ahead of time: it would take as long as the rest of an installation, and most of it is of modules that nobody imports.
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile
 PROJECT := pyproject.toml src/manyboost/__init__.py
 KERNELS := src/manyboost/compiled.py $(foreach module,rows decisions lasting_weights,src/manyboost/$(module).py) $(foreach folder,trees learners maths svm,$(wildcard src/manyboost/$(folder)/*.py))
 # One thread for the libraries beneath: two test workers are enough for two cores.
@@ -18,9 +19,9 @@ MAKEFLAGS += --jobs=2
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/stamp-demo  ## compare some classifiers with scikit-learn's on bundled data: a ranking and a report
-	@$(VENV)/bin/manyboost compare digits wine iris breast-cancer --folds 2 --output demo \
-		--algorithms manyboost,adaboost_mh,samme,HistGradientBoosting,RandomForest,scikit-learn-AdaBoost
+demo: $(VENV)/stamp-demo $(VENV)/stamp-demo-kernels  ## compare four algorithms with scikit-learn's boosters on bundled data: a table, learning curves, a report
+	@$(VENV)/bin/manyboost compare digits wine --folds 2 --output demo \
+		--algorithms samme,adaboost_mh,piboost,rebel,HistGradientBoosting,scikit-learn-AdaBoost
 
 test: lint $(VENV)/stamp-kernels  ## style, types, import rules, unit tests and doctests
 	@$(ONE_THREAD) $(RUN) -m pytest -n 2 --dist worksteal -q
@@ -59,7 +60,7 @@ $(VENV)/stamp-venv:
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-$(VENV)/stamp-demo: $(VENV)/stamp-venv $(PROJECT)
+$(VENV)/stamp-demo: $(VENV)/stamp-core $(PROJECT)
 	@echo "Installing ManyBoost and its command line into $(VENV) ..." >&2
 	@$(PIP) -e ".[cli]"
 	@touch $@
@@ -80,7 +81,11 @@ $(VENV)/stamp-bench: $(VENV)/stamp-venv $(PROJECT)
 	@touch $@
 
 # Compiled once before the test workers start, which would otherwise all do it at the same time. The sources are named because ManyBoost is
-# installed once more meanwhile, with what its tests need.
+# installed once more meanwhile, with what its tests or its command line need.
 $(VENV)/stamp-kernels: $(VENV)/stamp-core $(KERNELS)
 	@PYTHONPATH=src $(RUN) .ci/compile_kernels.py
+	@touch $@
+
+$(VENV)/stamp-demo-kernels: $(VENV)/stamp-core $(KERNELS)
+	@PYTHONPATH=src $(RUN) .ci/compile_kernels.py SAMME AdaBoostMH PIBoost Rebel
 	@touch $@

@@ -1,4 +1,8 @@
-"""Compile the kernels once and leave them in numba's cache, so that test workers started later read them from there."""
+"""Compile the kernels once and leave them in numba's cache, so that processes started later read them from there.
+
+python .ci/compile_kernels.py                   those of the tests
+python .ci/compile_kernels.py SAMME PIBoost     those of these algorithms, for plain tables
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
+import manyboost
 from manyboost import AdaBoostMHClassifier, LinearMulticlassSVC, MulticlassSVC, RebelClassifier, SAMMEClassifier
 from manyboost.checks import threads_for_small_tables
 from manyboost.learners import C45Tree, LocalizedSimilarity, NaiveBayes
@@ -25,6 +30,13 @@ def fit_a_little(kind: type[AdaBoostMHClassifier] | type[SAMMEClassifier], missi
         model.contributions(X)
     with threads_for_small_tables():
         kind(n_estimators=2, random_state=0, n_jobs=2, calibrate=False).fit(X, y)
+
+
+def fit_by_name(name: str) -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    model = getattr(manyboost, f"{name}Classifier")(n_estimators=2, random_state=0).fit(X, y)
+    model.predict_proba(X)
+    list(model.staged_predict(X))
 
 
 def fit_learners() -> None:
@@ -55,6 +67,9 @@ def fit_similarities() -> None:
 if __name__ == "__main__":
     print("Compiling the kernels ...", file=sys.stderr, flush=True)
     began = time.perf_counter()
-    jobs = [delayed(fit_a_little)(kind, missing) for missing in (False, True) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
-    Parallel(n_jobs=2)([*jobs, delayed(fit_learners)(), delayed(fit_machines)(), delayed(fit_similarities)()])
+    jobs = [delayed(fit_by_name)(name) for name in sys.argv[1:]]
+    if not jobs:
+        jobs = [delayed(fit_a_little)(kind, missing) for missing in (False, True) for kind in (AdaBoostMHClassifier, SAMMEClassifier)]
+        jobs += [delayed(fit_learners)(), delayed(fit_machines)(), delayed(fit_similarities)()]
+    Parallel(n_jobs=2)(jobs)
     print(f"Kernels compiled in {time.perf_counter() - began:.1f} s.", file=sys.stderr)

@@ -93,6 +93,9 @@ def test_compare_ranks_judges_and_reports(table: Path) -> None:
     done = call(*arguments)
     assert done.exit_code == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"Report: {Path('out/report.html')}"
+    assert done.stdout.splitlines()[-2] == f"Learning curves: {Path('out/learning_curves.png')}"
+    assert Path("out/learning_curves.png").read_bytes().startswith(b"\x89PNG")
+    assert "predict s" in done.stdout
     assert re.search(r"(Gamble|RandomForest) is best, (Gamble|RandomForest) second", done.stderr)
     rows = pd.read_csv("out/results.csv")
     assert len(rows) == 8

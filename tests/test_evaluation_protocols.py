@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from manyboost import GambleClassifier, GentleBoostClassifier, PIBoostClassifier, SAMMEClassifier
-from manyboost.evaluation import DataSet, FiftyTwentyFive, KFold, OfficialSplit, load, run, runs
+from manyboost.evaluation import DataSet, FiftyTwentyFive, KFold, OfficialSplit, load, run, runs, trials
 from manyboost.evaluation.contestants import Contestant, UnknownName, chosen, nearest_name, peers, trees_each_round, with_weak_learners
 from manyboost.evaluation.experiments import EXPERIMENTS
 from manyboost.evaluation.journal import Journal, JournalNotWritten
@@ -189,6 +190,34 @@ def test_curves_and_counts_are_kept(tmp_path: Path) -> None:
     points = [point.split(":") for point in row["curve"].split()]
     assert [int(number) for number, _ in points] == [1, 2, 3, 4, 5, 6]
     assert float(points[-1][1]) == pytest.approx(row["error"], abs=1e-4)
+
+
+def test_curves_of_a_peer_behind_its_preparation(tmp_path: Path) -> None:
+    (row,) = run([load("iris")], chosen(["scikit-learn AdaBoost"]), KFold(2), tmp_path / "journal.csv", n_splits=1).to_dict("records")
+    number, error = row["curve"].split()[-1].split(":")
+    assert int(number) == row["rounds"] > 0
+    assert float(error) == pytest.approx(row["error"], abs=1e-4)
+
+
+def test_kernels_are_started_by_two_rounds_on_the_rows_of_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = []
+
+    def fit(self: SAMMEClassifier, X: Any, y: Any) -> SAMMEClassifier:
+        fits.append((self.max_depth, self.n_estimators, len(X)))
+        return whole_fit(self, X, y)
+
+    whole_fit = SAMMEClassifier.fit
+    monkeypatch.setattr(SAMMEClassifier, "fit", fit)
+    kinds = {"ours": SAMMEClassifier(max_depth=1, n_estimators=5), "refused": SAMMEClassifier(max_depth=-1), "other": GaussianNB()}
+    contestants = [Contestant.of(name, kind) for name, kind in kinds.items()]
+    found = run([small(44)], contestants, KFold(2), tmp_path / "journal.csv")
+    assert [fit for fit in fits if fit[0] == 1] == [(1, 2, 22), (1, 5, 22), (1, 5, 22)]
+    assert found["error"].notna().groupby(found["algorithm"]).all().to_dict() == {"ours": True, "refused": False, "other": True}
+    monkeypatch.setattr(trials, "_STARTED", set())
+    fits.clear()
+    again = runs._trials([small(44)], contestants, KFold(2), 0, None, True)
+    trials.compile_kernels(list(again), n_jobs=1)  # what is refused stops nobody
+    assert [fit[:2] for fit in fits] == [(1, 2), (-1, 2)]
 
 
 def test_a_time_limit_ends_a_fit(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def compare(
         protocol: SplitRule = OfficialSplit() if official else KFold(folds, repeats)
         notes = [note for one in rows for note in [*(f"{one.name}: {note}" for note in one.notes), *protocol.notes(one)]]
         _tell(*(str(one) for one in rows), *notes)
-        _tell(f"{len(contestants)} algorithms, {protocol}, seed {seed}. Kernels are compiled first, which takes a minute once.")
+        _tell(f"{len(contestants)} algorithms, {protocol}, seed {seed}. New kernels are compiled first, which takes a minute once.")
         results = run(rows, contestants, protocol, output / "results.csv", seed=seed, n_jobs=jobs, verbose=1)
         findings = Findings(results, alpha)
         if findings.errors.empty:
@@ -147,9 +147,12 @@ def compare(
             notes=notes,
             command=shlex.join(["manyboost", *sys.argv[1:]]),
         )
+        picture = draw_curves(results, output / "learning_curves.png", unit="rounds")
         for row in findings.failures.itertuples():
             _tell(f"{row.algorithm} did not run on {row.data_set}: {row.message}")
         _tell("", findings.sentence())
+        if picture:
+            sys.stdout.write(f"Learning curves: {picture}\n")
         sys.stdout.write(f"Report: {path}\n")
 
 
@@ -307,8 +310,8 @@ def _limited(contestant: Contestant, seconds: float) -> Contestant:
 
 
 def _show_ranking(findings: Findings) -> None:
-    shown = Table("#", Column("algorithm", no_wrap=True), title="Ranking")
-    for heading in ("mean rank", "error %", "log-loss", "fit s", "p"):
+    shown = Table("#", Column("algorithm", no_wrap=True), title="Ranking", padding=0)
+    for heading in ("mean rank", "error %", "log-loss", "fit s", "predict s", "p"):
         shown.add_column(heading, justify="right")
     for place, (name, row) in enumerate(findings.ranking.iterrows(), start=1):
         p = "" if row["p_value"] != row["p_value"] else f"{row['p_value']:.4f}"
@@ -319,6 +322,7 @@ def _show_ranking(findings: Findings) -> None:
             f"{100 * row['error']:.2f}",
             f"{row['log_loss']:.3f}",
             f"{row['fit_seconds']:.2f}",
+            f"{row['predict_seconds']:.3f}",
             p,
         )
     Console().print(shown)

@@ -6,27 +6,29 @@ import re
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 import manyboost
-from manyboost.blend import ManyBoostClassifier
-from manyboost.estimator import BoostingClassifier
 from manyboost.evaluation.datasets import DataSet
 from manyboost.evaluation.protocols import Indices, Split
 from manyboost.loop import ASKED_TO_STOP
 
 MOST_POINTS = 60  # of a learning curve
 LEAST_PROBABILITY = 1e-15
+_STARTED: set[str] = set()  # settings whose kernels this process has
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ def _best(trial: Trial, labels: NDArray[Any], code: Indices) -> tuple[Any, float
     """The fitted candidate of least validation error, and the CPU seconds of all fits."""
     X, split = trial.data.X, trial.split
     seconds, best, least = 0.0, None, np.inf
+    _start_kernels(trial)
     for candidate in trial.candidates:
         model = deepcopy(candidate)  # not every library can be cloned
-        _start_kernels(model)
         began = time.process_time()
         model.fit(X.iloc[split.train], code)
         seconds += time.process_time() - began
@@ -95,49 +97,34 @@ def _best(trial: Trial, labels: NDArray[Any], code: Indices) -> tuple[Any, float
 
 
 def compile_kernels(trials: Sequence[Trial], n_jobs: int) -> None:
-    """Random thresholds and histograms have kernels of their own: compile each kind once, at the same time, not in every process."""
-    needed = {needs for trial in trials for model in trial.candidates if (needs := _kernels_of(model))}
-    kinds = [[one for one in needed if one.value == value] for value in {one.value for one in needed}]
-    Parallel(n_jobs=n_jobs)(delayed(_start_all)(kind) for kind in kinds)
+    """Compile what the trials need before the first of them: several kinds of classifiers at a time, not each in every process."""
+    once = list({trial.settings: trial for trial in reversed(trials)}.values())[::-1]
+    splitters = [getattr(trial.candidates[0], "splitter", None) for trial in once]
+    order = sorted(range(len(once)), key=lambda at: splitters[at] in splitters[:at])  # kernels that differ most begin together
+    Parallel(n_jobs=n_jobs)(delayed(_compiled_for)(once[at]) for at in order)
 
 
-class _Kernels(NamedTuple):
-    """A kind of model, and the parameter on which it depends what is compiled for it."""
-
-    kind: type
-    name: str
-    value: str
+def _compiled_for(trial: Trial) -> None:
+    with suppress(Exception):  # what cannot be fitted is told by the trial itself
+        _start_kernels(trial)
 
 
-def _start_all(needed: Sequence[_Kernels]) -> None:
-    for one in needed:
-        _started(one)
-
-
-def _start_kernels(model: Any) -> None:
-    """Compile, or read from the cache, before the clock runs."""
-    if needs := _kernels_of(model):
-        _started(needs)
-
-
-def _kernels_of(model: Any) -> _Kernels | None:
-    """Those of a model of ours with our trees."""
-    if isinstance(model, ManyBoostClassifier):
-        return _Kernels(type(model), "quality", model.quality)
-    if isinstance(model, BoostingClassifier) and model.estimator is None:
-        return _Kernels(type(model), "splitter", model.splitter)
-    return None
-
-
-@cache
-def _started(needed: _Kernels) -> None:
-    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    for known in (0.0, np.nan):  # a plain table, and one with a missing value, whose kernels are for any other
-        X[0, 0] = known
-        model = needed.kind(n_estimators=2, random_state=0, **{needed.name: needed.value}).fit(X, y)
-        model.predict_proba(X)
-        if hasattr(model, "staged_predict"):
-            list(model.staged_predict(X))
+def _start_kernels(trial: Trial) -> None:
+    """Two rounds of each candidate of ours, once in a process, so that no kernel is compiled or read from the cache by the clock."""
+    if trial.settings in _STARTED:
+        return
+    _STARTED.add(trial.settings)
+    split = trial.split
+    X, y = trial.data.X.iloc[split.train], np.unique(trial.data.y[split.train], return_inverse=True)[1]
+    for candidate in trial.candidates:
+        few = {name: 2 for name in candidate.get_params() if name.rpartition("__")[2] == "n_estimators"}
+        if few and type(candidate).__module__.startswith("manyboost."):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about so few rounds
+                model = deepcopy(candidate).set_params(**few).fit(X, y)
+                for way in ("predict", "predict_proba", *(["staged_predict"] if trial.curves else [])):
+                    if hasattr(model, way):
+                        list(getattr(model, way)(X))
 
 
 def _log_loss(model: Any, labels: NDArray[Any], X: Any, y: NDArray[Any]) -> float:
@@ -152,6 +139,8 @@ def _log_loss(model: Any, labels: NDArray[Any], X: Any, y: NDArray[Any]) -> floa
 
 def _curve(model: Any, labels: NDArray[Any], X: Any, y: NDArray[Any]) -> str:
     """``round:error`` at some rounds, with spaces between."""
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X), model[-1]
     n_rounds = _rounds(model)
     if not n_rounds or not hasattr(model, "staged_predict"):
         return ""
@@ -165,6 +154,9 @@ def _curve(model: Any, labels: NDArray[Any], X: Any, y: NDArray[Any]) -> str:
 
 def _rounds(model: Any) -> int:
     """Rounds that were made; 0 for a classifier that does not say."""
+    model = model[-1] if isinstance(model, Pipeline) else model
+    if isinstance(model, AdaBoostClassifier):
+        return len(model.estimators_)
     for name in ("n_estimators_", "n_iter_"):
         value = getattr(model, name, None)
         if isinstance(value, (int, np.integer)):
