@@ -109,7 +109,13 @@ def main() -> None:
             note = "Beside the budget 1.2 (n p + 8 n (S + K) + 16 p B S d + model); asked: a ratio of at most 1."
             parts += ["## Peak memory of a fit", note, _rows(found)]
         else:
-            parts += ["## Start-up", "| | seconds |\n|---|---|\n" + "\n".join(f"| {key} | {value:.2f} |" for key, value in found.items())]
+            note = (
+                "Asked: a first fit ever below 15 s, with kernels cached below 2 s, an import at most 0.5 s longer than scikit-learn's. "
+                "Seconds are of the machine, and the first line tells how quick it was: where that import took 1.1 s, the code before "
+                "this came to 12.5 to 15 s."
+            )
+            lines = "\n".join(f"| {key} | {value:.2f} |" for key, value in found.items())
+            parts += ["## Start-up", note, f"| | seconds |\n|---|---|\n{lines}"]
     path = HERE / "results" / "svm.json"
     if path.exists():
         found = json.loads(path.read_text())
