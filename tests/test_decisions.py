@@ -10,7 +10,8 @@ from manyboost.maths.codes import separator_codes, separators
 from manyboost.rows import Response
 from manyboost.threads import WORTH_SHARING, Threads
 
-KINDS = ("votes", "votes of 40 leaves", "votes of 300 leaves", "some votes", "negative votes", "vectors", "one column", "numbers")
+OF_LEAVES = ("votes of 2 leaves", "votes of 40 leaves", "votes of 300 leaves")
+KINDS = ("votes", *OF_LEAVES, "some votes", "negative votes", "vectors", "one column", "numbers")
 
 
 def leaf_vectors(kind, rng, K):
@@ -58,6 +59,7 @@ def test_decisions(n, coded, equal, n_threads):
             "votes",
             *rng.permutation(np.repeat(KINDS, 3)),
             *["votes"] * (4 * (MOST_BYTES_OF_ROW if n < 1000 else BYTES_OF_SCORE * K) + 3),
+            *["votes of 2 leaves"] * 20,  # in some of which both are for one label
             "votes of 40 leaves",
             "votes of 300 leaves",
         ):

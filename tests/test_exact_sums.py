@@ -15,10 +15,12 @@ from manyboost.trees.exact_sums import (
     COARSE_BLOCK,
     TOTAL_BITS,
     exact_total,
+    exponent_by_counts,
     fine_exponent,
     on_fine_grid,
     sum_leaves,
     to_coarse_grid,
+    to_fine_grid,
 )
 from manyboost.trees.statistics import Statistics
 
@@ -33,6 +35,7 @@ lists = st.lists(ordinary, max_size=40) | st.lists(extreme, max_size=40)
 def test_exponents_are_those_of_the_reference(values):
     assert fine_exponent(np.array(values)) == reference.fine_exponent(values)
     assert fine_exponent(np.array(values[:3]), np.array(values[3:]).reshape(-1, 1)) == reference.fine_exponent(values)
+    assert exponent_by_counts(np.array(values)) == reference.fine_exponent(values)
     for less in (0, 1):
         first, second, exponent = to_coarse_grid(np.array(values[:3]), np.array(values[3:]), less)
         assert exponent == reference.coarse_exponent(values) - less
@@ -53,6 +56,14 @@ def test_exponents_at_a_power_of_two(small, unit):
         for last in (1, 2, 3):
             values = falling[:n] + falling[n : n + 1] * last
             assert fine_exponent(np.array(values)) == reference.fine_exponent(values)
+            first, second, exponent = to_fine_grid(np.array(values[:n]), np.array(values[n:]), 1, (np.empty, np.empty))
+            assert exponent == reference.fine_exponent(values) - 1
+            assert [*first.tolist(), *second.tolist()] == [reference.on_grid(x, exponent) for x in values]
+
+
+def test_exponents_of_many_values_by_counts():
+    values = np.random.default_rng(0).lognormal(0, 20, 200_000)
+    assert exponent_by_counts(values[:7], values[7:]) == exponent_by_counts(values) == fine_exponent(values)
 
 
 @many

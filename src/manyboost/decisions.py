@@ -35,6 +35,21 @@ def _weight_of_wrong(said, y, weight, begin):
     return wrong
 
 
+@compiled_part
+def _add_two_votes(first, second, leaf, shift, left, right, label, other, own, voted):
+    """Of two leaves, in vector registers: the scores of both labels are read and written, and to one of them nothing is added."""
+    bit = np.uint8(1) << shift
+    for r in range(leaf.size):
+        of_second = (leaf[r] & bit) != 0
+        score = first[r] + (0.0 if of_second else left)
+        first[r] = score
+        score_of_other = second[r] + (right if of_second else 0.0)  # read behind the first, which it is where both are of one label
+        second[r] = score_of_other
+        own[r] = score_of_other if of_second else score
+    for r in range(leaf.size):
+        voted[r] = other if (leaf[r] & bit) != 0 else label
+
+
 @compiled
 def _add_votes(columns, leaves, bits, begin_of, label, amount, y, weight, said, wrong, start, end):
     """In each round each leaf adds a positive amount to the score of one label; the weight mistaken after each round.
@@ -55,13 +70,17 @@ def _add_votes(columns, leaves, bits, begin_of, label, amount, y, weight, said, 
             leaf = leaves[t >> 1 if bits == 4 else t, begin : begin + n]
             shift, mask = np.uint64(4 * (t & 1) if bits == 4 else 0), np.uint64((1 << bits) - 1)
             of_leaf, more, at_leaf = label[begin_of[t] :], amount[begin_of[t] :], first[begin_of[t] :]
-            for r in range(n):
-                of = (np.uint64(leaf[r]) >> shift) & mask
-                at = at_leaf[of] + np.uint64(begin + r)
-                score = scores[at] + more[of]
-                scores[at] = score
-                own[r] = score
-                voted[r] = of_leaf[of]
+            if begin_of[t + 1] - begin_of[t] == 2:
+                one, other = scores[np.int64(first[begin_of[t]]) + begin :][:n], scores[np.int64(first[begin_of[t] + 1]) + begin :][:n]
+                _add_two_votes(one, other, leaf, np.uint8(shift), more[0], more[1], of_leaf[0], of_leaf[1], own, voted)
+            else:
+                for r in range(n):
+                    of = (np.uint64(leaf[r]) >> shift) & mask
+                    at = at_leaf[of] + np.uint64(begin + r)
+                    score = scores[at] + more[of]
+                    scores[at] = score
+                    own[r] = score
+                    voted[r] = of_leaf[of]
             for r in range(n):
                 better = (own[r] > best[r]) | ((own[r] == best[r]) & (voted[r] <= before[r]))
                 best[r] = max(own[r], best[r])

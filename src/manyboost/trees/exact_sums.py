@@ -7,7 +7,7 @@ exact int64. Two grids are in use:
 * the coarse grid spends 24 bits on the largest row: what random thresholds are compared on. Blocks of 127 such rows add up
   in int32 without overflow, which keeps eight lanes of a vector register at work.
 
-The fine grid follows from counts of binary exponents, which are integers themselves: they too are the same in any order.
+The fine grid follows from the sum of the powers of two at or below all values, a whole number itself: it too is the same in any order.
 """
 
 from __future__ import annotations
@@ -26,22 +26,13 @@ from manyboost.trees.statistics import Floats, Statistics
 TOTAL_BITS = 62
 COARSE_BITS = 24
 COARSE_BLOCK = 127
+LEAST_EXPONENT = 1022  # below zero, of numbers of full precision
+MOST_EXPONENT = 1000  # of a grid
+IN_DOUBT = 1 << 20  # an exponent that no grid has
+VALUES_AT_ONCE = 1 << 15  # stay in the second-level cache
+BITS_OF_POWER = np.int64(0x7FF << 52)  # of a number, those of the power of two at or below its absolute value
+DOUBT = 2.0**-20  # far more than adding up a table rounds
 Empty = Callable[[Any, Any], NDArray[Any]]
-
-
-@compiled_part
-def _count_exponents(values, counts):
-    """Count binary exponents; four tables take turns, so that equal exponents do not wait for each other."""
-    bits = values.view(np.uint64)
-    shift, mask = np.uint64(52), np.uint64(0x7FF)
-    for q in range(bits.size >> 2):
-        i = np.uint64(4 * q)
-        counts[(bits[i] >> shift) & mask] += 1
-        counts[((bits[i + np.uint64(1)] >> shift) & mask) + np.uint64(2048)] += 1
-        counts[((bits[i + np.uint64(2)] >> shift) & mask) + np.uint64(4096)] += 1
-        counts[((bits[i + np.uint64(3)] >> shift) & mask) + np.uint64(6144)] += 1
-    for i in range(bits.size & ~3, bits.size):
-        counts[(bits[i] >> shift) & mask] += 1
 
 
 @compiled_part
@@ -75,39 +66,20 @@ def _sum_of_powers(values, unit):
 
 
 @compiled_part
-def _bound_from_counts(first, second, highest):
-    """The sum of ``2**(e - highest)`` over the binary exponents e of all values, rounded down."""
-    counts = np.zeros(4 * 2048, np.int64)
-    _count_exponents(first, counts)
-    _count_exponents(second, counts)
-    bound = np.int64(0)  # in units of the exponent at hand: rounding down loses no bit that could carry
-    for e in range(1, highest + 1):  # exponent 0: zeros and denormal numbers
-        bound = (bound >> 1) + (counts[e] + counts[2048 + e] + counts[4096 + e] + counts[6144 + e])
-    return bound
-
-
-@compiled_part
-def exponent_for(first, second):
-    """The e for which the absolute total of all values, times 2**e, has at most 62 bits."""
+def _exponent_by_largest(first, second):
+    """The e for which the absolute total of all values, times 2**e, has at most 62 bits; IN_DOUBT where the smallest may decide."""
     highest = max(_bits_of_largest(first), _bits_of_largest(second)) >> 52
     if highest == 0:
         return 0
     n = first.size + second.size
     room = TOTAL_BITS - _n_bits(n)
-    n_bits = -1
-    if highest > room:
-        least = _sum_of_powers(first, highest - room) + _sum_of_powers(second, highest - room)
-        most = least + n  # what was left out of a row is below one
-        if _n_bits(least >> room) == _n_bits(most >> room):
-            n_bits = _n_bits(least >> room)
-    if n_bits < 0:  # at a power of two the smallest rows may decide
-        n_bits = _n_bits(_bound_from_counts(first, second, highest))
-    return min(max(TOTAL_BITS - (n_bits + highest - 1022), -1000), 1000)
-
-
-@compiled
-def _fine_exponent(first, second):
-    return exponent_for(first, second)
+    if highest <= room:
+        return IN_DOUBT
+    least = _sum_of_powers(first, highest - room) + _sum_of_powers(second, highest - room)
+    n_bits = _n_bits(least >> room)
+    if n_bits < _n_bits((least + n) >> room):  # what was left out of a row is below one
+        return IN_DOUBT
+    return min(max(TOTAL_BITS - (n_bits + highest - LEAST_EXPONENT), -MOST_EXPONENT), MOST_EXPONENT)
 
 
 @compiled_part
@@ -117,9 +89,16 @@ def _round_to_grid(values, scale, out):
 
 
 @compiled
-def _to_fine_grid(first, second, less, out_first, out_second):
-    """Both, as far as they are asked for, on the grid that their total allows, made coarser by ``less``; its exponent."""
-    exponent = exponent_for(first, second) - less
+def _to_fine_grid(first, second, less, exponent, out_first, out_second):
+    """Both, as far as they are asked for, on the grid that their total allows, made coarser by ``less``; its exponent.
+
+    It is found anew if the one that is given is IN_DOUBT, and if it still is, nothing is rounded.
+    """
+    if exponent == IN_DOUBT:
+        exponent = _exponent_by_largest(first, second)
+        if exponent == IN_DOUBT:
+            return exponent
+    exponent -= less
     _round_to_grid(first, math.ldexp(1.0, exponent), out_first)
     _round_to_grid(second, math.ldexp(1.0, exponent), out_second)
     return exponent
@@ -186,10 +165,42 @@ def _flat(values: Floats) -> Floats:
     return np.ascontiguousarray(values).reshape(-1)
 
 
+def _sum_of_powers_in_floats(values: Floats) -> float:
+    """The sum of the powers of two at or below the absolute values, but for rounding; infinite where they are too large."""
+    bits, parts = values.view(np.int64), []
+
+    def add(start: int, end: int) -> None:
+        room = np.empty(min(VALUES_AT_ONCE, end - start), np.int64)
+        for begin in range(start, end, VALUES_AT_ONCE):
+            powers = np.bitwise_and(bits[begin : min(begin + VALUES_AT_ONCE, end)], BITS_OF_POWER, out=room[: end - begin])
+            parts.append(float(np.add.reduce(powers.view(np.float64))))
+
+    over_rows(len(values), 1, add)
+    return sum(parts)
+
+
+def exponent_by_counts(*arrays: Floats) -> int:
+    """:func:`fine_exponent` by counts of binary exponents, without any rounding, in four times as long."""
+    counts = np.zeros(2048, np.int64)
+    for values in map(_flat, arrays):
+        for start in range(0, len(values), VALUES_AT_ONCE):  # so that it takes little memory
+            bits = values[start : start + VALUES_AT_ONCE].view(np.int64)
+            counts += np.bincount((bits >> 52) & 0x7FF, minlength=len(counts))
+    counts[0] = 0  # of zeros and denormal numbers
+    total = sum(int(counts[e]) << int(e) for e in np.flatnonzero(counts))
+    return min(max(TOTAL_BITS + LEAST_EXPONENT - total.bit_length(), -MOST_EXPONENT), MOST_EXPONENT) if total else 0
+
+
 def fine_exponent(*arrays: Floats) -> int:
     """The e for which the absolute total of all values, times 2**e, has at most 62 bits."""
-    first, *others = arrays or (np.empty(0),)
-    return int(_fine_exponent(_flat(first), np.concatenate([np.empty(0), *map(_flat, others)])))
+    with np.errstate(over="ignore"):
+        total = sum(_sum_of_powers_in_floats(_flat(values)) for values in arrays)
+    if total == 0:
+        return 0
+    fraction, exponent = math.frexp(total)
+    if not 0.5 + DOUBT < fraction < 1 - DOUBT:  # at a power of two rounding may decide, and infinity has no fraction
+        return exponent_by_counts(*arrays)
+    return min(max(TOTAL_BITS - 1 - exponent, -MOST_EXPONENT), MOST_EXPONENT)
 
 
 def to_fine_grid(
@@ -200,7 +211,10 @@ def to_fine_grid(
     With ``first_only`` the second has a part in the exponent alone, and is empty.
     """
     out = empty[0](first.shape, np.int64), empty[1](0 if first_only else second.shape, np.int64)
-    exponent = int(_to_fine_grid(_flat(first), _flat(second), less, out[0].reshape(-1), out[1].reshape(-1)))
+    given, made = (_flat(first), _flat(second)), (out[0].reshape(-1), out[1].reshape(-1))
+    exponent = int(_to_fine_grid(*given, less, IN_DOUBT, *made))
+    if exponent == IN_DOUBT:
+        exponent = int(_to_fine_grid(*given, less, fine_exponent(*given), *made))
     return *out, exponent
 
 
@@ -221,7 +235,7 @@ def on_fine_grid(values: Floats, exponent: int) -> NDArray[np.int64]:
 def sum_leaves(statistics: Statistics, leaf: NDArray[np.int32], n_leaves: int) -> Floats:
     """The statistics summed over the rows of each leaf, exact but for one rounding of each row: (L, S)."""
     dense, label, weight = statistics.dense, statistics.label, statistics.weight
-    exponent = int(_fine_exponent(_flat(dense), weight))
+    exponent = fine_exponent(dense, weight)
     parts: list[NDArray[np.int64]] = []
 
     def add(start: int, end: int) -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.threads import ALONE, Threads
-from manyboost.trees.crew import LINES_APART, by_crew, meet
-from manyboost.trees.exact_sums import TOTAL_BITS, exponent_for
+from manyboost.trees.crew import LINES_APART, by_crew
+from manyboost.trees.exact_sums import TOTAL_BITS, fine_exponent
 from manyboost.trees.histogram import add_labels, find_runs, runs_of_node
 from manyboost.trees.node_sums import Grid
 from manyboost.trees.nodes import place_of_part, runs_of_all
@@ -25,6 +25,7 @@ from manyboost.trees.statistics import ROWS_OF_BLOCK, Lasting, Statistics
 GRID_STEP = 8  # exponents are multiples of it, so that few rounds change the grid
 NO_GRID = 1 << 20  # an exponent that no grid has
 UNIT_BITS = 20  # of the unit in which the total is added up: too large a one does not run over
+LEAST_TOTAL, MOST_TOTAL = 1 << (TOTAL_BITS - GRID_STEP - UNIT_BITS), 1 << (TOTAL_BITS - 1 - UNIT_BITS)  # of a grid, in units
 
 
 class Changes(NamedTuple):
@@ -36,14 +37,15 @@ class Changes(NamedTuple):
     found: NDArray[np.int64]  # (parts, at least 2) how many there are in each part, and the total of its weights
 
 
-@compiled_part
-def _round_to(exponent, values, held, totals, changed, seen, rows, amount, pieces, part):
-    """Round a part's values to the grid of this exponent, in ``held``; how many change, and their total in units, rounded down.
+@compiled
+def _round_to(exponent, values, held, totals, changed, seen, rows, amount, pieces, found, crew):
+    """Round a thread's values to the grid of this exponent, in ``held``; found: how many change, and their total in units, rounded down.
 
     A unit is 2**UNIT_BITS. Blocks that were not changed after the turn ``seen`` are not looked at; it is -1 where they were on another
     grid. Else rows that change are noted if they are no more than half of all. Where they are not, their number is -1.
     """
     scale, most, unit = math.ldexp(1.0, exponent), 2.0**TOTAL_BITS, np.uint64(UNIT_BITS)
+    part = crew.part
     start, end = place_of_part(pieces, part)
     rows, amount, most_changed = rows[start:], amount[start // 2 :], (end - start) // 2
     n_changed, total = np.int64(-1 if seen < 0 else 0), np.uint64(0)
@@ -84,35 +86,8 @@ def _round_to(exponent, values, held, totals, changed, seen, rows, amount, piece
                 n_changed += n_differ
             for r in range(n):
                 before[r] = new[r]
-    return n_changed, np.int64(total)
-
-
-@compiled
-def _put_on_grid(values, held, totals, last, changed, seen, rows, amount, pieces, found, crew):
-    """Round the values to the grid that their total allows, in ``held``, where they were on that of exponent ``last`` for the tree before.
-
-    The exponent, and how many rows have changed: -1 where the grid has, or where it takes less time to count all rows. Each thread of the
-    crew has the values of a part.
-    """
-    # what the exponents of all rows add up to is their total or up to twice that: in between there is no doubt of the grid
-    low, high = np.int64(1) << (TOTAL_BITS - GRID_STEP - UNIT_BITS), (np.int64(1) << (TOTAL_BITS - 1 - UNIT_BITS)) - values.size
-    part = crew.part
-    exponent, n_changed, total = np.int64(last), np.int64(-1), np.int64(0)
-    for turn in range(2):  # first on the same grid
-        if turn == 1 and (total < low or total >= high):
-            exponent = np.int64(exponent_for(values, values[:0]) // GRID_STEP * GRID_STEP)
-        if (exponent == last) == (turn == 0) and exponent != NO_GRID:
-            before = seen if turn == 0 else np.int64(-1)
-            own = _round_to(exponent, values, held, totals, changed, before, rows, amount, pieces, part)
-            found[part, 0], found[part, 1] = own
-            if not meet(crew):
-                return exponent, n_changed
-            n_changed, total = np.int64(0), np.int64(0)
-            for of in range(found.shape[0]):
-                n_changed = -1 if n_changed < 0 or found[of, 0] < 0 else n_changed + found[of, 0]
-                total += found[of, 1]
-            meet(crew)
-    return exponent, n_changed
+    found[part, 0] = n_changed
+    found[part, 1] = total
 
 
 @compiled_part
@@ -195,8 +170,21 @@ class KeptWeights:
         last = self._exponent if same else NO_GRID
         seen, self._lasting = self._lasting.turn, lasting
         found = np.empty((team.n, LINES_APART // 8), np.int64)
-        given = statistics.weight, self._values, self._totals, last, lasting.changed, seen, rows, amount, pieces, found
-        exponent, n_changed = by_crew(team, _put_on_grid, given, 0, 0)
+        values, given = statistics.weight, (self._values, self._totals, lasting.changed)
+
+        def round_to(exponent: int, seen: int) -> tuple[int, int]:
+            by_crew(team, _round_to, (exponent, values, *given, seen, rows, amount, pieces, found), 0, 0)
+            n_changed, totals = zip(*found[:, :2].tolist(), strict=True)
+            return sum(n_changed) if min(n_changed) >= 0 else -1, sum(totals)
+
+        exponent, n_changed, total = last, -1, 0
+        if last != NO_GRID:
+            n_changed, total = round_to(last, seen)
+        # what the exponents of all rows add up to is their total or up to twice that: in between there is no doubt of the grid
+        if not LEAST_TOTAL <= total < MOST_TOTAL - len(labels):
+            exponent = fine_exponent(values) // GRID_STEP * GRID_STEP
+            if exponent != last:
+                n_changed, _ = round_to(exponent, -1)
         if last == NO_GRID:
             self._grid = Grid(np.empty((len(labels), 0), np.int64), labels, self._values, 0, n_labels, n_labels, False, None)
         self._labels, self._exponent = labels, exponent
