@@ -37,7 +37,7 @@ format: $(VENV)/stamp-test  ## put the sources into the house style
 	@$(RUN) -m ruff check --fix --quiet . ; $(RUN) -m ruff format .
 
 bench: $(VENV)/stamp-bench  ## time, memory and accuracy beside LightGBM, XGBoost and scikit-learn
-	@for part in startup speed memory accuracy; do \
+	@for part in startup speed memory accuracy seeds; do \
 		echo "benchmarks/$$part.py" >&2; MANYBOOST_DATA="$(or $(DATA),$(MANYBOOST_DATA))" $(RUN) benchmarks/$$part.py || exit 1; done
 	@$(RUN) benchmarks/report.py
 

@@ -23,7 +23,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.waiting import look_until
+from manyboost.waiting import look_until, tell_and_look_until
 
 WORTH_SHARING = 1 << 18  # numbers that a pass over rows works on
 LINE = 64  # parts of rows begin at a multiple of it, so that no two threads write to one line of cache
@@ -53,12 +53,14 @@ class _Helper:
     def __init__(self, n_looks: int):
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._words, self._n_asked, self._n_looks = np.zeros(N_WORDS, np.int64), 0, n_looks
+        self._words[DONE] = -1  # none, from when it begins
         self._thread = Thread(target=self._serve, daemon=True, name="manyboost")
         self._thread.start()
 
     def _serve(self) -> None:
+        n_done = 0
         while True:
-            look_until(self._words, ASKED, self._words[DONE] + 1, self._n_looks)
+            tell_and_look_until(self._words, DONE, ASKED, n_done + 1, self._n_looks)
             job = self._jobs.get()
             if job is None:
                 return
@@ -67,8 +69,8 @@ class _Helper:
             except BaseException as error:  # told to who waits for it
                 job.error = error
             job.undone.release()
-            self._words[DONE] += 1
             del job
+            n_done += 1
 
     def ask(self, work: Callable[[], Any]) -> _Job:
         self._n_asked += 1

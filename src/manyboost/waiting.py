@@ -48,11 +48,27 @@ else:
         return np.int32(0)
 
 
-@compiled
-def look_until(words, at, least, most):
-    """Look until ``words[at]`` is at least ``least``, but so many times at most."""
+@compiled_part
+def _look_until(words, at, least, most):
     n_looks = 0
     while look(words, at) < least and n_looks < most:
         n_looks += 1
         if n_looks > LOOKS:
             let_others_work()
+
+
+@compiled
+def look_until(words, at, least, most):
+    """Look until ``words[at]`` is at least ``least``, but so many times at most."""
+    _look_until(words, at, least, most)
+
+
+@compiled
+def tell_and_look_until(words, told, at, least, most):
+    """The same, after one is added to ``words[told]``.
+
+    Whoever looks at that goes on in Python, which one thread at a time may use: to be told from here, where this one does not, is to
+    be told when it is free, and not to wait for it.
+    """
+    add(words, told, 1)
+    _look_until(words, at, least, most)

@@ -401,6 +401,6 @@ class Grower:
     def _tree(self, growth: Growth, grid: Grid, exponent: int) -> Tree:
         n = int(growth.now[N_NODES])
         nodes = np.frombuffer(bytearray(growth.nodes[:n].tobytes()), NODE)  # to copy records takes several times as long
-        gain = nodes["gain"]
-        np.ldexp(gain, -exponent, out=gain)
-        return Tree(nodes, np.ldexp(growth.sums[:n, : grid.n_dense + grid.n_labels].astype(np.float64), -exponent))
+        unit = 2.0**-exponent
+        nodes["gain"] *= unit
+        return Tree(nodes, growth.sums[:n, : grid.n_dense + grid.n_labels] * unit)

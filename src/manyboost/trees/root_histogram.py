@@ -174,7 +174,7 @@ class KeptWeights:
 
         def round_to(exponent: int, seen: int) -> tuple[int, int]:
             by_crew(team, _round_to, (exponent, values, *given, seen, rows, amount, pieces, found), 0, 0)
-            n_changed, totals = zip(*found[:, :2].tolist(), strict=True)
+            n_changed, totals = found[:, 0].tolist(), found[:, 1].tolist()
             return sum(n_changed) if min(n_changed) >= 0 else -1, sum(totals)
 
         exponent, n_changed, total = last, -1, 0
