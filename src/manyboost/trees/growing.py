@@ -403,4 +403,4 @@ class Grower:
         nodes = np.frombuffer(bytearray(growth.nodes[:n].tobytes()), NODE)  # to copy records takes several times as long
         unit = 2.0**-exponent
         nodes["gain"] *= unit
-        return Tree(nodes, growth.sums[:n, : grid.n_dense + grid.n_labels] * unit)
+        return Tree(nodes, np.multiply(growth.sums[:n, : grid.n_dense + grid.n_labels], unit, dtype=np.float64))
