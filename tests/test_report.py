@@ -14,6 +14,7 @@ import pytest
 
 from manyboost.evaluation import DataSet, KFold
 from manyboost.evaluation.runs import FIELDS
+from manyboost.plots import StagedErrorDisplay
 from manyboost.report import Findings, write_report
 
 ALGORITHMS = ("Alpha", "Beta", "Gamma & <Delta>", "An algorithm with quite a long name")
@@ -99,6 +100,23 @@ def test_the_page_can_be_read_without_eyes(report: Path) -> None:
             assert attributes["scope"] in ("col", "row")
         if tag == "table":
             assert attributes["aria-describedby"]
+
+
+def test_an_algorithm_has_one_colour_in_all_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = results()
+    table.loc[(table["data_set"] == "zoo") & (table["algorithm"] == "Alpha"), "error"] += 0.07  # second there, best elsewhere
+    drawn: list[dict[str, str]] = []
+    draw = StagedErrorDisplay.plot
+
+    def note(self: StagedErrorDisplay, **settings: Any) -> StagedErrorDisplay:
+        draw(self, **settings)
+        drawn.append({line.get_label(): line.get_color() for line in self.ax_.get_lines()})
+        return self
+
+    monkeypatch.setattr(StagedErrorDisplay, "plot", note)
+    page(tmp_path / "report.html", table)
+    assert [list(colours) for colours in drawn[2:]] == [list(ALGORITHMS[:3]), ["Beta", "Alpha", "Gamma & <Delta>"]]
+    assert all(colours == drawn[0] for colours in drawn)
 
 
 def test_names_are_escaped(report: Path) -> None:

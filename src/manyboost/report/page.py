@@ -16,7 +16,7 @@ import pandas as pd
 from manyboost.evaluation.datasets import DataSet
 from manyboost.evaluation.statistics import p_in_words
 from manyboost.plots.critical_difference import CriticalDifferenceDisplay
-from manyboost.plots.drawing import axes
+from manyboost.plots.drawing import axes, looks
 from manyboost.plots.staged_error import StagedErrorDisplay
 from manyboost.report.findings import DECIMALS, Findings
 
@@ -139,10 +139,12 @@ def _curves(findings: Findings) -> Any:
     """A picture of the test errors round by round for each data set: of the best algorithms that can tell them."""
     results = findings.results
     told = results[results["curve"].notna()]
+    algorithms = list(dict.fromkeys(told["algorithm"]))
+    styles = dict(zip(algorithms, looks(len(algorithms)), strict=True))  # in all pictures the same, and those of draw_curves
     for name in list(dict.fromkeys(told["data_set"]))[:MOST_PICTURES]:
         errors = told[told["data_set"] == name].groupby("algorithm")["error"].mean().sort_values(kind="stable")
         best = [str(algorithm) for algorithm in errors.index[:MOST_CURVES]]
-        display = StagedErrorDisplay.from_results(results, name, algorithms=best, ax=axes(size=(5.4, 4.2)))
+        display = StagedErrorDisplay.from_results(results, name, algorithms=best, ax=axes(size=(5.4, 4.2)), styles=styles)
         said = ", ".join(f"{algorithm} {100 * errors[algorithm]:.2f} %" for algorithm in best)
         yield {"data_set": name, "svg": _svg(display.figure_, f"Test error against rounds on {name}; at the end: {said}")}
 
