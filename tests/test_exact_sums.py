@@ -14,6 +14,7 @@ from manyboost.trees.exact_sums import (
     COARSE_BITS,
     COARSE_BLOCK,
     TOTAL_BITS,
+    WORTH_A_KERNEL,
     exact_total,
     exponent_by_counts,
     fine_exponent,
@@ -61,9 +62,13 @@ def test_exponents_at_a_power_of_two(small, unit):
             assert [*first.tolist(), *second.tolist()] == [reference.on_grid(x, exponent) for x in values]
 
 
-def test_exponents_of_many_values_by_counts():
-    values = np.random.default_rng(0).lognormal(0, 20, 200_000)
-    assert exponent_by_counts(values[:7], values[7:]) == exponent_by_counts(values) == fine_exponent(values)
+@pytest.mark.parametrize("n", [200_000, WORTH_A_KERNEL])
+def test_exponents_of_many_values(n):
+    values = np.random.default_rng(n).lognormal(0, 20, n)
+    for numbers in (values, np.ones(n), np.full(n, 1e308), np.append(np.full(n, 2.0**-20 / n), 1.0)):  # and such as a little decides
+        exponent = exponent_by_counts(numbers)
+        assert exponent_by_counts(numbers[:7], numbers[7:]) == fine_exponent(numbers[:7], numbers[7:]) == fine_exponent(numbers) == exponent
+    assert fine_exponent(values[:7], values[7:9], values[9:]) == fine_exponent(values)
 
 
 @many

@@ -32,6 +32,7 @@ IN_DOUBT = 1 << 20  # an exponent that no grid has
 VALUES_AT_ONCE = 1 << 15  # stay in the second-level cache
 BITS_OF_POWER = np.int64(0x7FF << 52)  # of a number, those of the power of two at or below its absolute value
 DOUBT = 2.0**-20  # far more than adding up a table rounds
+WORTH_A_KERNEL = 1 << 20  # values; numpy, which need not be compiled first, takes twice as long for them
 Empty = Callable[[Any, Any], NDArray[Any]]
 
 
@@ -80,6 +81,11 @@ def _exponent_by_largest(first, second):
     if n_bits < _n_bits((least + n) >> room):  # what was left out of a row is below one
         return IN_DOUBT
     return min(max(TOTAL_BITS - (n_bits + highest - LEAST_EXPONENT), -MOST_EXPONENT), MOST_EXPONENT)
+
+
+@compiled
+def _quick_exponent(first, second):
+    return _exponent_by_largest(first, second)
 
 
 @compiled_part
@@ -167,16 +173,12 @@ def _flat(values: Floats) -> Floats:
 
 def _sum_of_powers_in_floats(values: Floats) -> float:
     """The sum of the powers of two at or below the absolute values, but for rounding; infinite where they are too large."""
-    bits, parts = values.view(np.int64), []
-
-    def add(start: int, end: int) -> None:
-        room = np.empty(min(VALUES_AT_ONCE, end - start), np.int64)
-        for begin in range(start, end, VALUES_AT_ONCE):
-            powers = np.bitwise_and(bits[begin : min(begin + VALUES_AT_ONCE, end)], BITS_OF_POWER, out=room[: end - begin])
-            parts.append(float(np.add.reduce(powers.view(np.float64))))
-
-    over_rows(len(values), 1, add)
-    return sum(parts)
+    total, bits, room = 0.0, values.view(np.int64), np.empty(min(VALUES_AT_ONCE, len(values)), np.int64)
+    for start in range(0, len(bits), VALUES_AT_ONCE):
+        part = bits[start : start + VALUES_AT_ONCE]
+        powers = np.bitwise_and(part, BITS_OF_POWER, out=room[: len(part)])
+        total += float(np.add.reduce(powers.view(np.float64)))
+    return total
 
 
 def exponent_by_counts(*arrays: Floats) -> int:
@@ -193,13 +195,18 @@ def exponent_by_counts(*arrays: Floats) -> int:
 
 def fine_exponent(*arrays: Floats) -> int:
     """The e for which the absolute total of all values, times 2**e, has at most 62 bits."""
+    flat = [_flat(values) for values in arrays]
+    if sum(map(len, flat)) >= WORTH_A_KERNEL:
+        second = flat[1] if len(flat) == 2 else np.concatenate([np.empty(0), *flat[1:]])
+        found = int(_quick_exponent(flat[0], second))
+        return exponent_by_counts(*flat) if found == IN_DOUBT else found
     with np.errstate(over="ignore"):
-        total = sum(_sum_of_powers_in_floats(_flat(values)) for values in arrays)
+        total = sum(map(_sum_of_powers_in_floats, flat))
     if total == 0:
         return 0
     fraction, exponent = math.frexp(total)
     if not 0.5 + DOUBT < fraction < 1 - DOUBT:  # at a power of two rounding may decide, and infinity has no fraction
-        return exponent_by_counts(*arrays)
+        return exponent_by_counts(*flat)
     return min(max(TOTAL_BITS - 1 - exponent, -MOST_EXPONENT), MOST_EXPONENT)
 
 
