@@ -9,21 +9,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled
+from manyboost.compiled import compiled, compiled_part
 from manyboost.maths.weights import RANGE
-from manyboost.threads import over_rows
+from manyboost.threads import over_pieces
 from manyboost.trees.statistics import ROWS_OF_BLOCK, Lasting
 
 Floats = NDArray[np.float64]
 
 
-@compiled
-def _scale_blocks(values, factors, y, leaf, changed, totals, turn, start, end):
-    """``values * factors[leaf, y]`` in place; blocks of rows of one class that is not scaled in any leaf are left alone."""
-    idle = np.ones(factors.shape[1], np.bool_)
-    for row in range(factors.shape[0]):
-        for k in range(idle.size):
-            idle[k] &= factors[row, k] == 1.0
+@compiled_part
+def _scale_blocks_of(values, factors, idle, y, leaf, changed, totals, turn, start, end):
     for begin in range(start, end, ROWS_OF_BLOCK):
         stop = min(begin + ROWS_OF_BLOCK, end)
         label, scaled, of = y[begin:stop], values[begin:stop], leaf[begin:stop]
@@ -39,6 +34,17 @@ def _scale_blocks(values, factors, y, leaf, changed, totals, turn, start, end):
             total += scaled[r]
         totals[begin // ROWS_OF_BLOCK] = total
         changed[begin // ROWS_OF_BLOCK] = turn
+
+
+@compiled
+def _scale_blocks(values, factors, y, leaf, changed, totals, turn, pieces):
+    """``values * factors[leaf, y]`` in place; blocks of rows of one class that is not scaled in any leaf are left alone."""
+    idle = np.ones(factors.shape[1], np.bool_)
+    for row in range(factors.shape[0]):
+        for k in range(idle.size):
+            idle[k] &= factors[row, k] == 1.0
+    for piece in range(pieces.shape[0]):
+        _scale_blocks_of(values, factors, idle, y, leaf, changed, totals, turn, pieces[piece, 0], pieces[piece, 1])
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class LastingWeights:
     def scaled(self, factors: Floats, y: NDArray[np.uint16], leaf: NDArray[np.integer], common: float) -> LastingWeights:
         """The weights times ``common * factors[leaf, y]``, written over these."""
         changed, turn = self.lasting.changed, self.lasting.turn + 1
-        over_rows(len(y), 1, partial(_scale_blocks, self.values, factors, y, leaf, changed, self.totals, turn))
+        over_pieces(len(y), 1, partial(_scale_blocks, self.values, factors, y, leaf, changed, self.totals, turn))
         total, (fraction, power) = float(self.totals.sum()), math.frexp(self.factor * common)
         lasting, exponent, factor = Lasting(changed, turn), self.exponent + power - 1, 2 * fraction
         shift = math.frexp(total)[1]

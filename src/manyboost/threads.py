@@ -180,7 +180,7 @@ class Threads:
 
 ALONE = Threads()
 # who shares passes over rows, where segments of rows end, and the pieces of each for so many rows as were asked for
-_SHARED_BY: ContextVar[tuple[Threads, NDArray[np.int64], dict[int, list[list[tuple[int, int]]]]]] = ContextVar(
+_SHARED_BY: ContextVar[tuple[Threads, NDArray[np.int64], dict[int, list[NDArray[np.int64]]]]] = ContextVar(
     "who shares passes over rows", default=(ALONE, NO_SEGMENTS, {})
 )
 
@@ -211,20 +211,32 @@ def pieces_of(ends: NDArray[np.int64], n_parts: int, step: int) -> NDArray[np.in
     return np.stack([cuts[:-1], cuts[1:]], axis=-1)
 
 
-def over_rows(n_rows: int, width: int, work: Callable[[int, int], Any]) -> None:
-    """Have rows ``start`` to ``end`` worked on, by all threads where there is work enough; each row has ``width`` numbers."""
+def over_pieces(n_rows: int, width: int, work: Callable[[NDArray[np.int64]], Any]) -> None:
+    """Have rows worked on, by all threads where there is work enough: pieces of them, (pieces, 2), where each begins and where it ends.
+
+    Each row has ``width`` numbers. The same rows go to the same thread: they are near it.
+    """
     team, _, held = _SHARED_BY.get()
     if team.n == 1 or n_rows * width < WORTH_SHARING:
-        work(0, n_rows)
+        work(np.array([[0, n_rows]]))
         return
 
     if n_rows not in held:
         found = pieces_of(segments_at_hand(n_rows), team.n, LINE)
-        held[n_rows] = [[(start, end) for start, end in pieces if start < end] for pieces in found.tolist()]
+        held[n_rows] = [pieces[pieces[:, 0] < pieces[:, 1]] for pieces in found]
 
-    def work_alone(pieces: list[tuple[int, int]]) -> None:
+    def work_alone(pieces: NDArray[np.int64]) -> None:
         with ALONE.sharing():
-            for start, end in pieces:
-                work(start, end)
+            work(pieces)
 
-    team.all_at_once([partial(work_alone, pieces) for pieces in held[n_rows]])  # the same rows to the same thread: they are near it
+    team.all_at_once([partial(work_alone, pieces) for pieces in held[n_rows]])
+
+
+def over_rows(n_rows: int, width: int, work: Callable[[int, int], Any]) -> None:
+    """:func:`over_pieces`, one by one: rows ``start`` to ``end``."""
+
+    def work_one_by_one(pieces: NDArray[np.int64]) -> None:
+        for start, end in pieces.tolist():
+            work(start, end)
+
+    over_pieces(n_rows, width, work_one_by_one)
