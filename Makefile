@@ -5,6 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 # No bytecode ahead of time: it would take as long as the rest of an installation, and most of it is of modules that nobody imports.
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile
+# Imported modules leave theirs behind, whatever the caller's environment says: without it every process would take 10 s and not 4 to begin.
+unexport PYTHONDONTWRITEBYTECODE
 PROJECT := pyproject.toml src/manyboost/__init__.py
 KERNELS := src/manyboost/compiled.py $(foreach module,rows decisions lasting_weights,src/manyboost/$(module).py) $(foreach folder,trees learners maths svm,$(wildcard src/manyboost/$(folder)/*.py))
 # One thread for the libraries beneath: two test workers are enough for two cores.
