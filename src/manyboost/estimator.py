@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,8 @@ from manyboost.maths.links import best_temperature
 from manyboost.parameters import check_parameters
 from manyboost.preparation import BinnedTable, Preparation
 from manyboost.progress import progress_of
-from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Problems, Refusal, Slope, Task
+from manyboost.protocol import Floats, Task
+from manyboost.questions import Questions
 from manyboost.threads import Threads, segments_of
 from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
@@ -37,8 +38,8 @@ from manyboost.weak_learning import Ensemble, Rows, Settings, Validation
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
-    """Base of the boosted classifiers; a subclass answers the four questions of :mod:`manyboost.protocol`."""
+class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of the boosted classifiers; a subclass answers the four questions."""
 
     _seed = 0  # for questions that are asked before a fit draws one
 
@@ -46,74 +47,6 @@ class BoostingClassifier(BoostingParameters, TakesTables, ClassifierMixin, Callb
         super().__init_subclass__(**kwargs)
         always = isinstance(inspect.getattr_static(cls, "trains_with_costs"), bool)
         cls.__doc__ = full_docstring(cls.__doc__ or "", "either" if hasattr(cls, "costs") else "train" if always else "decide")
-
-    @property
-    def trains_with_costs(self) -> bool:
-        """Does the algorithm itself use ``Task.cost``? One that may or may not has the parameter ``costs``."""
-        return getattr(self, "costs", "decide") == "train"
-
-    # ---- the questions -------------------------------------------------------------------------------------------------------
-
-    def start(self, task: Task) -> Any:
-        """The state kept per row."""
-        raise NotImplementedError
-
-    def pose(self, task: Task, state: Any, rng: np.random.Generator) -> Problems:
-        """The problems of a round, or groups of them of which the best is kept."""
-        raise NotImplementedError
-
-    def step(self, task: Task, problem: Problem, leaves: Leaves) -> Answer | Refusal:
-        """What each leaf adds to the columns of scores."""
-        raise NotImplementedError
-
-    def settle(self, task: Task, state: Any, gains: Sequence[Gain]) -> Sequence[Floats]:
-        """The vectors of a round's members, where they are set for one another; as ``step`` gave them otherwise."""
-        return [gain.vectors for gain in gains]
-
-    def update(self, task: Task, state: Any, gains: Sequence[Gain]) -> Any:
-        """The state after a round."""
-        raise NotImplementedError
-
-    def columns(self, state: Any) -> Floats | None:
-        """What all members so far add up to, (n, C), where the state holds it, a column's rows side by side; else the loop adds it up."""
-        return None
-
-    def slope(self, task: Task, state: Any, gain: Gain) -> Slope:
-        """How steep the loss of each row is along the direction of a gain; asked where ``step`` answers with ``longest``."""
-        raise NotImplementedError
-
-    @property
-    def revises(self) -> bool:
-        """Does every round set the vectors of all members anew? A fit is then never taken up: it starts anew and comes to the same."""
-        return False
-
-    def revised(self, task: Task, state: Any) -> Sequence[Floats]:
-        """The vectors of all members so far, in the order they were added, where the algorithm revises them."""
-        raise NotImplementedError
-
-    def link(self, columns: Floats) -> Floats:
-        """Probabilities (n, K) from the columns of scores."""
-        raise NotImplementedError
-
-    def loss(self, task: Task, state: Any) -> float:
-        """What the algorithm minimises: for exponential losses, the total of the weights."""
-        return float(state.total())
-
-    def enough(self, task: Task, loss: float) -> str | None:
-        """A reason to stop at this loss, or None."""
-        return None
-
-    def shortfall(self, task: Task, state: Any) -> str | None:
-        """What the state is not though the algorithm promises it, as when a solver reached its limit, and the remedy; None if nothing."""
-        return None
-
-    def decoder(self, K: int) -> Floats | None:
-        """(C, K): what the columns mean for the K scores. None: the columns are the scores."""
-        return None
-
-    def scores(self, columns: Floats) -> Floats:
-        """The scores F (n, K) that decide, from the columns; they must be highest where ``link`` is."""
-        return columns if self._decoder is None else columns @ self._decoder
 
     # ---- fit -----------------------------------------------------------------------------------------------------------------
 
