@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from manyboost.maths.steps import separator_root
-from manyboost.rows import scaled_at_classes, sides_and_costs
+from manyboost.rows import along_direction, scaled_at_classes, sides_and_costs
 
 
 def test_factors_sides_and_costs():
@@ -23,6 +23,14 @@ def test_factors_sides_and_costs():
     label, weighted = sides_and_costs(values, side, cost, y)
     np.testing.assert_array_equal(label, side[y])
     np.testing.assert_array_equal(weighted, values * cost[y])
+
+
+def test_weights_along_a_direction():
+    rng = np.random.default_rng(0)
+    for K in (2, 3, 7):
+        y, D, v = rng.integers(0, K, 500).astype(np.uint16), rng.exponential(size=(500, K)), rng.standard_normal(K)
+        Y = 2 * np.eye(K)[y] - 1
+        np.testing.assert_allclose(along_direction(D, v, y), np.column_stack([(Y * D) @ v, D @ v**2]), rtol=1e-12, atol=1e-13)
 
 
 def test_the_root_of_a_separator_is_that_of_a_bracketing_method():

@@ -88,8 +88,8 @@ HISTORY = ("loss", "training_error", "validation_error", "step", "n_trees", "n_c
 UNIT = 2.0**-40  # of what a leaf adds
 ASKED_TO_STOP = "a callback asked to stop"
 NO_SPLIT = (
-    "no split is of use: the columns are constant or tell nothing of y, or limits such as min_samples_leaf forbid it; "
-    "the model is the classes' shares"
+    "no split is of use: the columns are constant or tell nothing of y, or limits such as min_samples_leaf, "
+    "or a small subsample, forbid it; the model is the classes' shares"
 )
 
 
@@ -271,13 +271,18 @@ def _answers(
     for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
         answer = ask(problem, found)
         draw = 1
-        while (found.member.n_leaves == 1 or isinstance(answer, Refusal)) and draw < learner.n_draws(found):
+        while _of_no_use(found, answer) and draw < learner.n_draws(found):
             found = learner.grow_again(problem, round_, at, draw)
             answer = ask(problem, found)
             draw += 1
         n_made += draw - 1
         solved.append((problem, found, answer))
     return solved, n_made
+
+
+def _of_no_use(found: Grown, answer: Answer | Refusal) -> bool:
+    """Is a member of no use where another might be?"""
+    return not answer.of_any if isinstance(answer, Refusal) else found.member.n_leaves == 1
 
 
 def _kept(answer: Answer, leaves: Leaves, learning_rate: float) -> Floats:

@@ -188,9 +188,10 @@ Problems = Sequence[Problem] | Sequence[Sequence[Problem]]
 
 @dataclass(frozen=True)
 class Refusal:
-    """The tree is of no use; ``reason`` says why."""
+    """The tree is of no use; ``reason`` says why. ``of_any``: nor would another be, so that none is grown in its place."""
 
     reason: str
+    of_any: bool = False
 
 
 class Gain(NamedTuple):

@@ -13,6 +13,7 @@
 A small set costs more when missed. The paper grows trees by the plain error; its stage loss prefers ``(K-s) e1 + s e2``
 (``learner_weights="cost"``), because Lemma 1 drops two factors that differ unless s = K/2. When both errors vanish no finite root exists
 and the step is cut off at an error of 1e-6; the separator goes on voting, or its scores would no longer compare with those of the others.
+No step is longer: where e1 alone vanishes, the root of Lemma 1 may be twenty times as large with 26 classes, and S then has no weight left.
 A negative edge gives a negative beta, which turns the tree round.
 
 Probabilities: h^S is least at a multiple of the logit of P(S). For single classes these are normalised. For other sets the scores F decide,
@@ -45,9 +46,9 @@ from manyboost.trees.statistics import Statistics
 class PIBoostClassifier(BoostingClassifier):
     """Boosting with partially informative weak learners: every round grows one binary tree for each separator.
 
-    The defaults are the paper's schedule: each tree is grown on a sample drawn by weight, splits only nodes with a fair share of it, and
-    merges leaves that say the same. Trees that see all rows soon make no error on easy separators, whose votes then no longer compare with
-    those of hard ones.
+    The defaults are in the paper's way: each tree is grown on a sample drawn by weight, splits only nodes with a fair share of it, and
+    merges leaves that say the same; the paper's own shares are ``subsample=0.1`` and ``min_samples_split=1 / K``. Trees that see all rows
+    soon make no error on easy separators, whose votes then no longer compare with those of hard ones.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class PIBoostClassifier(BoostingClassifier):
         e1, right1 = np.bincount(leaves.label, sums[:, 1], minlength=2).tolist()
         A1, A2 = right1 + e1, right2 + e2
         if A1 <= 0 or A2 <= 0:
-            return Refusal("a separator has all the weight on one side")
+            return Refusal("a separator has all the weight on one side", of_any=True)
         u, clipped = separator_root(s, K, A1, e1, A2, e2)
         if abs(u) < NO_EDGE:  # as when plain errors choose a tree again whose step has been made
             return Refusal("no tree is better than chance")

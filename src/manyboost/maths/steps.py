@@ -62,10 +62,12 @@ def exponential_step(q: Floats, v: Floats, largest: float) -> tuple[float, bool]
 
 
 def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -> tuple[float, bool]:
-    """The u = ln R of PIBoost's polynomial, and whether it was cut off because no finite one exists.
+    """The u = ln R of PIBoost's polynomial, and whether it was cut off because there is none or it is too large.
 
     g(u) = (K-s) (e1 e^{(K-s)u} - (A1-e1) e^{-(K-s)u}) + s (e2 e^{su} - (A2-e2) e^{-su}) rises in u; its root lies between the roots of
-    its two parts. The polynomial itself is never expanded.
+    its two parts. The polynomial itself is never expanded. It has no root where nothing is mistaken, and u is then that of an error of
+    KAPPA. Where nothing is mistaken in S alone it has one, many times as large when K is: S would lose all its weight at one step, and a
+    tree that makes mistakes would outvote those that make none. So that u is the largest of all.
     """
     r = K - s
     cap = 0.5 * math.log((1 - KAPPA) / KAPPA) / r
@@ -100,7 +102,8 @@ def separator_root(s: int, K: int, A1: float, e1: float, A2: float, e2: float) -
     start, stiff = 0.5 * (low + high), 2 * r * math.sqrt(e1 * right1)
     if stiff > 0 and len(ends) == 2:  # the first part is 2r sqrt(..) sinh(r (u - ends[0])); the second hardly changes meanwhile
         start = ends[0] - math.asinh(slope(ends[0])[0] / stiff) / r
-    return increasing_root(slope, low, high, start), False
+    u = increasing_root(slope, low, high, start)
+    return (u, False) if abs(u) <= cap else (math.copysign(cap, u), True)
 
 
 def increasing_root(function: Callable[[float], tuple[float, float]], low: float, high: float, start: float) -> float:
