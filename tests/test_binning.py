@@ -74,8 +74,18 @@ def test_quantiles_by_hand():
     assert cuts_of(range(8), max_bins=2) == [3.5]
     assert cuts_of(range(3), max_bins=2) == [1.5]  # the second value reaches the half
     assert cuts_of([0, 1, 2, 3], weight=[9, 1, 1, 1], max_bins=3) == [0.5]  # one value may hold several quantiles
-    # a value shares its bin with lighter ones before it that reach no quantile of their own, even where that leaves no cut at all
-    assert cuts_of([0, 1, 2, 3], weight=[1, 1, 1, 9], max_bins=3) == []
+    assert cuts_of([0, 1, 2, 3], weight=[1, 1, 1, 9], max_bins=3) == [2.5]  # and leaves a bin to the lighter ones before it
+    assert cuts_of([0, 1, 2, 3, 4], weight=[1, 1, 18, 1, 1], max_bins=4) == [1.5, 2.5]
+    assert cuts_of([0, 1, 2, 3], weight=[1, 4, 4, 3], max_bins=3) == [1.5, 2.5]  # one that holds a single quantile has none to spare
+
+
+def test_the_sign_of_a_column_does_not_hide_its_rare_values():
+    values = np.zeros(5000)
+    values[:300] = 1 + np.arange(300)
+    for sign in (1, -1):
+        cuts = np.array(cuts_of(sign * values, max_bins=255))
+        assert len(cuts) < 255
+        assert ((cuts > 0) if sign == 1 else (cuts < 0)).any()
 
 
 @pytest.mark.parametrize("max_bins", [2, 3, 7, 100, 255])

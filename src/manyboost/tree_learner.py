@@ -172,14 +172,15 @@ class TreeLearner:
                     "Use prune=None."
                 )
             if settings.prune == "merge":
-                tree = merge_equal_leaves(tree)
+                tree = merge_equal_leaves(tree, n_dense if n_labels else 0)
             else:
                 drawn = np.arange(self.table.n_rows, dtype=np.int32) if rows is None else rows
 
                 def grow(part: NDArray[np.int32]) -> Tree:
                     return grower.grow(statistics, problem.criterion, seed, part, leaves=False)[0]
 
-                tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, seed, grow)
+                made_up = np.arange(len(self.keys), self.table.n_rows, dtype=np.uint64)
+                tree = prune_by_cost_complexity(tree, self.table, statistics, drawn, np.append(self.keys, made_up), seed, grow)
             leaf = tree.leaves_of(self.table)
         if self.pool is not None:
             leaf = leaf[: self.rows.table.n_rows]  # not of rows that were made up

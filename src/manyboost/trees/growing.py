@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ NO_CHANGES = Changes(np.empty(0, np.int32), np.empty(0, np.int64), -1, np.empty(
 
 @dataclass(frozen=True)
 class GrowthLimits:
-    """The user's limits of a tree; None is no limit, a float is a fraction of the rows the tree is grown on."""
+    """The user's limits of a tree; None is no limit, what is no whole number is a fraction of the rows the tree is grown on."""
 
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
@@ -52,7 +53,7 @@ class GrowthLimits:
 
     def on(self, n_rows: int, total_weight: float, seed: int) -> Limits:
         def count(limit: int | float) -> int:
-            return int(np.ceil(limit * n_rows)) if isinstance(limit, float) else int(limit)
+            return int(limit) if isinstance(limit, Integral) else int(np.ceil(limit * n_rows))
 
         depth = self.max_depth if self.max_depth is not None else n_rows
         leaves = n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes

@@ -1,6 +1,7 @@
 """Cut a grown tree back: leaves that say the same, or splits that are not worth their leaves.
 
-Both need statistics that are label weights, so that a node says one label, the heaviest, and errs on the weight of the others.
+Both need statistics that are label weights, so that a node says one label, the heaviest, and errs on the weight of the others. Other
+statistics may stand before them; ``n_beside`` is how many.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyboost.trees.binning import Table
 from manyboost.trees.growing import Tree
-from manyboost.trees.random_numbers import uniform_of_keys
+from manyboost.trees.random_numbers import seed_of, uniform_of_keys
 from manyboost.trees.statistics import Floats, Statistics
 
 N_FOLDS = 5
@@ -36,9 +37,11 @@ def _collapsed(tree: Tree, collapse: NDArray[np.bool_]) -> Tree:
     return Tree(nodes[kept], tree.sums[kept])
 
 
-def merge_equal_leaves(tree: Tree) -> Tree:
+def merge_equal_leaves(tree: Tree, n_beside: int = 0) -> Tree:
     """Collapse, from the bottom up, every split whose two sides are leaves of the same label."""
-    said: list[int] = np.where(tree.is_leaf, tree.sums.argmax(axis=1), -1).tolist()  # -1 for nodes with leaves of several labels
+    said: list[int] = np.where(
+        tree.is_leaf, tree.sums[:, n_beside:].argmax(axis=1), -1
+    ).tolist()  # -1 for nodes with leaves of several labels
     collapse = np.zeros(len(said), bool)
     splits = np.flatnonzero(~tree.is_leaf)[::-1]
     for n, left, right in zip(splits.tolist(), tree.nodes["left"][splits].tolist(), tree.nodes["right"][splits].tolist(), strict=True):
@@ -47,14 +50,15 @@ def merge_equal_leaves(tree: Tree) -> Tree:
     return _collapsed(tree, collapse)
 
 
-def weakest_links(tree: Tree) -> tuple[Floats, Floats]:
+def weakest_links(tree: Tree, n_beside: int = 0) -> tuple[Floats, Floats]:
     """Breiman's pruning sequence: the complexities at which the tree shrinks, and for each node the one at which it is collapsed.
 
     A node is collapsed at the least price per leaf at which it, or an ancestor, is no worse than its branch.
     """
     n_nodes = len(tree.nodes)
-    weight = tree.sums.sum(axis=1)
-    error = weight - tree.sums.max(axis=1)
+    votes = tree.sums[:, n_beside:]
+    weight = votes.sum(axis=1)
+    error = weight - votes.max(axis=1)
     rounding = 2.0**-48 * weight  # what is left of equal errors
     left, right = tree.nodes["left"], tree.nodes["right"]
     collapsed_at = np.full(n_nodes, np.inf)
@@ -83,23 +87,28 @@ def weakest_links(tree: Tree) -> tuple[Floats, Floats]:
 
 
 def prune_by_cost_complexity(
-    tree: Tree, table: Table, statistics: Statistics, rows: NDArray[np.int32], seed: int, grow: Callable[[NDArray[np.int32]], Tree]
-) -> Tree:
-    """Prune at the price per leaf of least cross-validated error on ``rows`` (five folds; the highest such price)."""
-    steps, collapsed_at = weakest_links(tree)
+    tree: Tree, table: Table, statistics: Statistics, rows: NDArray[np.int32], keys: NDArray[np.uint64], seed: int,
+    grow: Callable[[NDArray[np.int32]], Tree],
+) -> Tree:  # fmt: skip
+    """Prune at the price per leaf of least cross-validated error on ``rows`` (five folds; the highest such price).
+
+    A row's fold follows from its key: copies of a row stay together, or one of them would tell what the other is.
+    """
+    n_beside = statistics.n_dense if statistics.n_labels else 0
+    steps, collapsed_at = weakest_links(tree, n_beside)
     candidates = np.append(np.sqrt(steps[:-1] * steps[1:]), steps[-1])
-    fold = (uniform_of_keys(seed, rows.astype(np.uint64)) * N_FOLDS).astype(int)  # copies of a row stay together
+    fold = (uniform_of_keys(seed_of(seed, N_FOLDS), keys[rows]) * N_FOLDS).astype(int)
     errors = np.zeros(len(candidates))
     for k in range(N_FOLDS):
         train, test = rows[fold != k], rows[fold == k]
         if not len(train) or not len(test):
             continue
         other = grow(train)
-        _, other_at = weakest_links(other)
-        scale = len(train) / len(rows)
+        _, other_at = weakest_links(other, n_beside)
+        share = other.sums[0, n_beside:].sum() / tree.sums[0, n_beside:].sum()  # of the weight, by which prices grow
         for c, price in enumerate(candidates):
-            smaller = _collapsed(other, other_at <= price * scale)
-            said = smaller.sums[smaller.is_leaf].argmax(axis=1)[smaller.leaves_of(table)]
+            smaller = _collapsed(other, other_at <= price * share)
+            said = smaller.sums[smaller.is_leaf, n_beside:].argmax(axis=1)[smaller.leaves_of(table)]
             errors[c] += statistics.missed(test, said[test])
     best = candidates[np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1]]
     return _collapsed(tree, collapsed_at <= best)

@@ -108,7 +108,10 @@ def sum_leaves(statistics: Statistics, leaf: Sequence[int], n_leaves: int) -> Fl
 
 
 def column_cuts(values: Sequence[float], weights: Sequence[int], max_bins: int) -> list[float]:
-    """Where a numeric column is cut: after the value at which the cumulative weight reaches each of the quantiles."""
+    """Where a numeric column is cut: after the value at which the cumulative weight reaches each of the quantiles.
+
+    Also before a value at which it reaches several of them.
+    """
     mass: dict[float, int] = {}
     for value, weight in zip(values, weights, strict=True):
         if not math.isnan(value):
@@ -118,7 +121,8 @@ def column_cuts(values: Sequence[float], weights: Sequence[int], max_bins: int) 
         after = set(range(len(distinct) - 1))
     else:
         cumulative = [sum(mass[value] for value in distinct[: at + 1]) for at in range(len(distinct))]
-        after = {next(at for at, c in enumerate(cumulative) if c * max_bins >= k * cumulative[-1]) for k in range(1, max_bins)}
+        reached = [next(at for at, c in enumerate(cumulative) if c * max_bins >= k * cumulative[-1]) for k in range(1, max_bins)]
+        after = {*reached, *(at - 1 for at in reached if at > 0 and reached.count(at) > 1)}
     return [_midpoint(distinct[at], distinct[at + 1]) for at in sorted(after) if at + 1 < len(distinct)]
 
 
