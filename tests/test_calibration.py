@@ -7,7 +7,7 @@ import pytest
 from estimators import CALIBRATED, each
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_classification
+from sklearn.datasets import load_digits, load_wine, make_classification
 from sklearn.metrics import log_loss
 
 from manyboost import AdaBoostMHClassifier, SAMMEClassifier, calibration
@@ -16,7 +16,7 @@ from manyboost.calibration import PilotPlan
 from manyboost.checks import some_rows
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import Boosted
-from manyboost.maths.links import best_temperature
+from manyboost.maths.links import best_temperature, careful_log_loss
 from manyboost.protocol import Task
 from manyboost.trees.forest import Forest
 from manyboost.validation import folds_of_rows
@@ -100,8 +100,20 @@ def test_validation_rows_serve_where_there_are_some(estimator: BoostingClassifie
     X, y = some_rows()
     model = clone(estimator).set_params(early_stopping=True).fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
     columns = model.forest_.columns(X[90:])
-    losses = [log_loss(y[90:], model.link(columns * model.temperature_ * factor)) for factor in (1.0, 0.8, 1.25)]
+    n, weight = len(y[90:]), np.ones(len(y[90:]))
+    losses = [careful_log_loss(model.link(columns * model.temperature_ * factor), y[90:], weight, n) for factor in (1.0, 0.8, 1.25)]
     assert losses[0] == min(losses)
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_few_validation_rows_that_are_all_told_right_make_nothing_sure(name: str) -> None:
+    """Their plain log-loss is the least where the temperature is infinite."""
+    X, y = load_wine(return_X_y=True)
+    model = ALGORITHMS[name](n_estimators=40, early_stopping=True, random_state=0).fit(X[::2], y[::2])
+    probability = model.predict_proba(X[1::2])
+    assert log_loss(y[1::2], probability) < 0.7
+    assert model.temperature_ < 10
+    np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X[1::2]))
 
 
 @SHORT

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from estimators import each, each_with_settings
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.checks import digest, some_rows
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import HISTORY, best_round
 from manyboost.protocol import Problem, Task
+from manyboost.trees.nodes import NODE
 from manyboost.trees.random_numbers import seed_of
 from manyboost.trees.sampling import draw_by_weight, draw_uniformly
 from manyboost.trees.statistics import Statistics
@@ -322,6 +326,35 @@ def test_warm_start_after_the_fit_ended_by_itself():
     before = digest(model)
     assert model.n_estimators_ == 1
     assert digest(model.set_params(n_estimators=30).fit(*apart)) == before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"separators": [{0}, {1}]},  # fewer columns of scores
+        {"separators": [{2}, {1}, {0}]},  # the same in another order
+        {"cost_matrix": 1 - np.eye(3)},
+        {"max_bins": 9},
+        {"categorical_features": [0]},
+        {"estimator": DecisionTreeClassifier()},
+    ],
+    ids=str,
+)
+def test_warm_start_refuses_what_it_cannot_go_on_with(changed):
+    model = PIBoostClassifier(n_estimators=2, separators="singles", warm_start=True, random_state=0).fit(X, Y)
+    scores = model.decision_function(X)
+    with pytest.raises(ValueError, match=r"warm_start: .* is not what it was .* warm_start=False"):
+        model.set_params(n_estimators=4, **changed).fit(X, Y)
+    model.set_params(separators="singles", cost_matrix=None)
+    assert_array_equal(model.decision_function(X), scores)
+
+
+def test_a_forest_has_no_room_for_columns_beyond_its_own():
+    model = PIBoostClassifier(n_estimators=2, separators="singles", calibrate=False, random_state=0).fit(X, Y)
+    tree = SimpleNamespace(nodes=np.zeros(1, NODE), leaf_number=lambda: np.zeros(1, np.int32))
+    tree.nodes["feature"] = -1
+    with pytest.raises(ValueError, match="beyond the 3"):
+        model.forest_.extended([(tree, np.ones((1, 1)), 3, 2)], model._binning)
 
 
 def test_early_stopping_that_begins_later():

@@ -18,7 +18,7 @@ from sklearn.datasets import make_blobs
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
 from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import separator_codes, separators, symmetric, without_complements
-from manyboost.maths.links import couple_separators, separator_logit
+from manyboost.maths.links import couple_separators, normalised_sigmoid, separator_logit
 from manyboost.maths.steps import KAPPA, confidences, separator_root
 from manyboost.maths.weights import Weights
 from manyboost.protocol import Answer, Leaves, Problem, Refusal, Task
@@ -318,6 +318,17 @@ def test_samme_scales_weights_by_the_margins_of_its_code(K: int) -> None:
     beta, w = (K - 1) ** 2 * made.answers[0].size / K, made.state
     factors = np.where(said == y, np.exp(-beta / (K - 1)), np.exp(beta / (K - 1) ** 2))
     np.testing.assert_allclose(w.values * w.factor * 2.0**w.exponent, factors / 60, rtol=1e-12)
+
+
+@pytest.mark.parametrize("K", CLASSES)
+def test_the_highest_score_has_the_largest_probability(K: int) -> None:
+    """Also where several sigmoids are one to the last bit."""
+    scores = np.random.default_rng(0).normal(size=(2000, K)) * np.geomspace(1e-3, 1e3, 2000)[:, None]
+    p = normalised_sigmoid(scores)
+    np.testing.assert_array_equal(p.argmax(axis=1), scores.argmax(axis=1))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-15 * K)
+    assert (p <= 1).all()
+    assert (-np.logaddexp(0.0, -scores)).max() == 0  # some are
 
 
 def test_smoothing_costs_little() -> None:

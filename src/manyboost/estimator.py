@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,18 @@ from manyboost.maths.links import best_temperature
 from manyboost.parameters import check_parameters
 from manyboost.preparation import BinnedTable, Preparation
 from manyboost.progress import progress_of
-from manyboost.protocol import Floats, Task
+from manyboost.protocol import Floats, Task, rows_of_weight
 from manyboost.questions import Questions
 from manyboost.threads import Threads, segments_of
 from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
 from manyboost.weak_learning import Ensemble, Rows, Settings, Validation
+
+USED_ONCE = ("estimator", "max_bins", "categorical_features")  # when a fit begins, and not when it goes on
+
+
+def _equal(one: Floats | None, other: Floats | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -104,6 +110,7 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
         if going_on:
             self._check_same_task(labels.classes)
         else:
+            self._learnt_with = {name: getattr(self, name) for name in USED_ONCE}
             self.classes_ = labels.classes
             self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
             self._columns: Columns = columns
@@ -152,6 +159,14 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
             )
         if not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: y has other classes than in the earlier fit; use warm_start=False to start anew.")
+        for name, value in getattr(self, "_learnt_with", {}).items():  # not of a model that comes from a file
+            if value is not getattr(self, name) and repr(value) != repr(getattr(self, name)):
+                self._refuse_to_go_on(name)
+        if not _equal(read_costs(self.cost_matrix, classes), self.cost_matrix_):
+            self._refuse_to_go_on("cost_matrix")
+
+    def _refuse_to_go_on(self, name: str) -> NoReturn:
+        raise ValueError(f"warm_start: {name} is not what it was in the earlier fit; set it back, or use warm_start=False to start anew.")
 
     def _boost(
         self, task: Task, rows: Rows, keys: NDArray[np.uint64] | None, validation_set: tuple[Any, Any, Any], threads: Threads,
@@ -164,6 +179,8 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
         work = Work(decoder, K if decoder is None else len(decoder), settings, threads)
         validation, task, rows = self._validation(validation_set, task, rows, settings, threads)
         keys = keys if validation is None else None  # rows are left that no pilot needs
+        if going_on and not _equal(decoder, self._decoder):
+            self._refuse_to_go_on("a parameter that says what the columns of scores mean, such as separators or a code,")
         earlier = self._earlier() if going_on and not self.revises else None
         pilots = run_pilots(self, self._linked, task, rows, work, keys, plan) if plan.first else None
         if pilots is not None and pilots.best_length is not None:
@@ -252,7 +269,8 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
             return None
         if validation is not None and (validation.weight > 0).any():
             columns = columns_of(self.forest_, validation.rows, len(validation.y))
-            self.temperature_ = best_temperature(lambda factor: self._linked(columns * factor), validation.y, validation.weight)
+            y, weight = validation.y, validation.weight
+            self.temperature_ = best_temperature(lambda factor: self._linked(columns * factor), y, weight, rows_of_weight(weight))
             return None
         if self.stop_reason_ == ASKED_TO_STOP:  # no use in pilots that are longer than the model
             work = replace(work, settings=replace(work.settings, n_estimators=self.n_estimators_))

@@ -49,6 +49,12 @@ from manyboost.trees.statistics import Statistics
 Floats = NDArray[np.float64]
 
 
+def rows_of_weight(weight: Floats) -> float:
+    """How many rows these weights stand for: one of the smallest counts once, of weight zero not at all, and all ten times at the most."""
+    some = weight if weight.min() > 0 else weight[weight > 0]
+    return min(float(some.sum()) / float(some.min()), 10.0 * len(some))
+
+
 @dataclass(frozen=True)
 class Task:
     """The training rows as an algorithm sees them.
@@ -73,8 +79,7 @@ class Task:
     @classmethod
     def of(cls, y: NDArray[np.integer], K: int, weight: Floats, cost: Floats | None = None) -> Task:
         """A task with weights scaled to sum to one, and costs to be one at most."""
-        total, least = float(weight.sum()), float(weight.min())
-        n_rows = min(total / least, 10.0 * len(weight))
+        total, least, n_rows = float(weight.sum()), float(weight.min()), rows_of_weight(weight)
         # kept as long as the rows are: eight bytes for each of them, unless one number says all
         weight = weight / total if least < weight.max() else np.broadcast_to(weight[0] / total, weight.shape)
         return cls(y.astype(np.uint16, copy=False), K, weight, n_rows, None if cost is None else cost / cost.max())

@@ -71,9 +71,13 @@ def softmax(scores: Floats) -> Floats:
 
 
 def normalised_sigmoid(scores: Floats) -> Floats:
-    """Proportional to the sigmoid of the scores, also where all of them vanish."""
+    """Proportional to the sigmoid of the scores, also where all of them vanish. The largest is that of the highest score, by a last bit."""
     # ln sigma(x) = -ln(1 + e^-x); its softmax divides by the sum without underflow
-    return softmax(-np.logaddexp(0.0, -scores))
+    p = softmax(-np.logaddexp(0.0, -scores))
+    best, said = scores.argmax(axis=1), p.argmax(axis=1)
+    level = np.flatnonzero(best != said)  # several sigmoids are one to the last bit
+    p[level, best[level]] = np.nextafter(p[level, said[level]], 1.0)
+    return p
 
 
 def couple_separators(inside: Floats, masks: Masks) -> Floats:

@@ -122,6 +122,8 @@ class Forest:
         members["width"] = [vectors.shape[1] for _, vectors, _, _ in grown]
         members["column"] = [column for _, _, column, _ in grown]
         members["round"] = [round_ for _, _, _, round_ in grown]
+        if (members["column"] + members["width"] > self.n_columns).any():  # scores would be written where there is no room for them
+            raise ValueError(f"A tree adds to columns of scores beyond the {self.n_columns} of the forest.")
         first_value = len(self.values) + np.cumsum(sizes) - sizes
         leaf = source["feature"] < 0
         by_category = ~leaf & (source["bin"] < 0)
