@@ -21,10 +21,18 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
+from manyboost import (
+    AdaBoostMHClassifier,
+    ManyBoostClassifier,
+    OneVsAllClassifier,
+    OutputCodeClassifier,
+    PIBoostClassifier,
+    RebelClassifier,
+    SAMMEClassifier,
+)
 from manyboost.checks import digest, some_rows
 from manyboost.columns import read_columns
-from manyboost.learners import NaiveBayes
+from manyboost.learners import C45Tree, LocalizedSimilarity, NaiveBayes
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -323,6 +331,115 @@ def test_of_too_many_categories_the_most_frequent_are_kept_and_the_others_are_mi
     assert (model.predict_proba(rare) == model.predict_proba(pd.DataFrame({"c": [None, "never seen"]}))).all()
 
 
+UNUSED = np.arange(N) % 6 == 1  # rows of no weight, and the only ones with a yak
+WITH_YAKS = np.where(UNUSED, "yak", ANIMAL)
+USED_WEIGHT = np.where(UNUSED, 0.0, 1.0 + np.arange(N) % 2)
+TABLES_WITH_YAKS = {
+    "numbers": np.c_[NUMBER, np.where(UNUSED, 0, 1 + CODES[:, 1])],
+    "large numbers": np.c_[NUMBER, np.where(UNUSED, 1000, CODES[:, 1])],
+    "fractions": np.c_[NUMBER, np.where(UNUSED, 0, 0.5 + CODES[:, 1])],
+    "objects": np.c_[NUMBER.astype(object), WITH_YAKS],
+    "pandas, category": frame(animal=pd.Categorical(WITH_YAKS)),
+    "pandas, string": frame(animal=pd.Series(WITH_YAKS, dtype="string")),
+    "polars": pl.DataFrame({"number": NUMBER, "animal": WITH_YAKS}),
+    "polars, categorical": pl.DataFrame({"number": NUMBER, "animal": WITH_YAKS}).with_columns(pl.col("animal").cast(pl.Categorical)),
+}
+
+
+@pytest.mark.parametrize("handle_unknown", ["error", "missing"])
+@pytest.mark.parametrize("kind", TABLES_WITH_YAKS)
+def test_rows_of_weight_zero_teach_no_category(kind, handle_unknown):
+    X = TABLES_WITH_YAKS[kind]
+    used = X.filter(pl.Series(~UNUSED)) if isinstance(X, pl.DataFrame) else X[~UNUSED]
+    model = small(subsample=0.5, categorical_features=[1], handle_unknown=handle_unknown)
+    wanted = clone(model).fit(used, Y[~UNUSED], USED_WEIGHT[~UNUSED])
+    found = clone(model).set_params(warm_start=True, n_estimators=2).fit(X, Y, USED_WEIGHT)
+    found.set_params(n_estimators=4).fit(X, Y, USED_WEIGHT)  # it knows the columns by now, and no yak
+    assert found._columns == wanted._columns
+    assert len(found._columns.categories[1]) == 3
+    assert (found.predict_proba(used) == wanted.predict_proba(used)).all()
+    if handle_unknown == "error":
+        with pytest.raises(ValueError, match="did not occur in training"):
+            found.predict(X)
+        with pytest.raises(ValueError, match="did not occur in training"):
+            found.set_params(n_estimators=5).fit(X, Y)
+
+
+def test_rows_of_a_class_of_weight_zero_teach_no_category():
+    X, y = TABLES_WITH_YAKS["objects"], np.where(UNUSED, 3, Y)
+    wanted = small(subsample=0.5, categorical_features=[1]).fit(X[~UNUSED], Y[~UNUSED])
+    found = small(subsample=0.5, categorical_features=[1], class_weight={3: 0.0}).fit(X, y)
+    assert found._columns == wanted._columns
+    assert (found.predict_proba(X[~UNUSED]) == wanted.predict_proba(X[~UNUSED])).all()
+
+
+@pytest.mark.parametrize("handle_unknown", ["error", "missing"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        NaiveBayes(),
+        C45Tree(),
+        SAMMEClassifier(n_estimators=4, estimator=C45Tree(), random_state=0),
+        SAMMEClassifier(n_estimators=4, estimator=NaiveBayes(), subsample=0.5, random_state=0),
+        RebelClassifier(n_estimators=3, estimator=LocalizedSimilarity(), random_state=0),
+        ManyBoostClassifier(n_estimators=4, quality="fast", random_state=0),
+        ManyBoostClassifier(n_estimators=4, similarities=True, random_state=0),
+        OneVsAllClassifier(small(subsample=0.5), random_state=0),
+        OneVsAllClassifier(small(subsample=0.5, class_weight="balanced"), random_state=0),
+        OutputCodeClassifier(NaiveBayes(), random_state=0),
+    ],
+    ids=str,
+)
+def test_rows_of_weight_zero_teach_no_category_to_others(estimator, handle_unknown):
+    X = np.c_[np.where(UNUSED, 0, 1 + CODES[:, 1]), NUMBER]
+    model = clone(estimator)
+    reads = model.estimator if isinstance(model, OneVsAllClassifier | OutputCodeClassifier) else model
+    reads.set_params(categorical_features=[0], handle_unknown=handle_unknown)
+    found, wanted = clone(model).fit(X, Y, USED_WEIGHT), clone(model).fit(X[~UNUSED], Y[~UNUSED], USED_WEIGHT[~UNUSED])
+    assert (found.predict_proba(X[~UNUSED]) == wanted.predict_proba(X[~UNUSED])).all()
+    if handle_unknown == "error":
+        with pytest.raises(ValueError, match="did not occur in training"):
+            found.predict(X)
+
+
+def test_categories_of_rows_of_weight_zero_are_not_too_many():
+    number = np.arange(300)
+    weight, y = (number < 200).astype(float), number % 2
+    names = np.array([f"c{k:03}" for k in number])
+    for column in (number, names):
+        X = pd.DataFrame({"c": column})
+        for model in (small(categorical_features=[0]), NaiveBayes(categorical_features=[0])):
+            assert clone(model).fit(X, y, weight)._columns == clone(model).fit(X[:200], y[:200])._columns
+    with pytest.warns(UserWarning, match="has 300 categories.* of 45 rows"):
+        small(categorical_features=[0], handle_unknown="missing").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [small(handle_unknown="missing"), NaiveBayes(handle_unknown="missing"), ManyBoostClassifier(n_estimators=3, quality="fast")],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:Column 'c' has")
+def test_of_too_many_categories_those_of_most_weight_are_kept(model):
+    """As if a row of weight three stood there three times, whatever the order of the rows."""
+    rng = np.random.default_rng(1)
+    number = rng.permutation(np.concatenate([np.arange(300), rng.integers(0, 300, 500)]))
+    weight, order = rng.integers(0, 4, 800), rng.permutation(800)
+    X, y = pd.DataFrame({"c": np.array([f"c{k:03}" for k in range(300)])[number]}), number % 2
+    copies = np.repeat(np.arange(800), weight)
+    fitted = [
+        clone(model).fit(X, y, weight),
+        clone(model).fit(X, y, weight / 7),
+        clone(model).fit(X.iloc[order], y[order], weight[order]),
+        clone(model).fit(X.iloc[copies], y[copies]),
+    ]
+    known = [one.models_[0]._columns if isinstance(one, ManyBoostClassifier) else one._columns for one in fitted]
+    total = np.bincount(number, weight)
+    kept = np.sort(np.argsort(-total, kind="stable")[:255])
+    assert known[0].categories == (tuple(f"c{k:03}" for k in kept),)
+    assert known[1:] == known[:1] * 3
+
+
 def test_a_number_where_a_category_was_and_the_other_way_round():
     model = small().fit(frame(animal=ANIMAL), Y)
     with pytest.raises(ValueError, match=r"Column 'animal' has the category 1\.0"):
@@ -339,6 +456,18 @@ def test_validation_rows_have_categories_too():
     assert model.history_["validation_error"][model.n_estimators_ - 1] == pytest.approx(1 - model.score(X[60:], Y[60:]))
     with pytest.raises(ValueError, match="X_val: Column 'animal' has the category 'yak'"):
         small(early_stopping=True).fit(X[:60], Y[:60], X_val=X[60:].assign(animal="yak"), y_val=Y[60:])
+
+
+def test_validation_rows_of_weight_zero_may_have_any_category():
+    X, with_yaks, weight = frame(animal=ANIMAL), frame(animal=WITH_YAKS), USED_WEIGHT
+    model = small(early_stopping=True)
+    wanted, *found = [
+        clone(model).fit(train[:60], Y[:60], weight[:60], X_val=watched[60:], y_val=Y[60:], sample_weight_val=weight[60:])
+        for train, watched in ((X, X), (X, with_yaks), (with_yaks, with_yaks))
+    ]
+    for one in found:
+        assert (one.predict_proba(X) == wanted.predict_proba(X)).all()
+        assert (one.history_["validation_error"] == wanted.history_["validation_error"]).all()
 
 
 # ---- sparse ----------------------------------------------------------------------------------------------------------------------------

@@ -155,6 +155,24 @@ def test_a_sampler_of_ones_own(algorithm: Any) -> None:
     assert (model.predict_proba(X) != other.predict_proba(X)).any()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("algorithm", "sampling"), [(SMOTEBoostClassifier, "smote"), (AdaBoostM2Classifier, "smote"), (SAMMEClassifier, "sampler")]
+)
+def test_numbers_of_one_bin_in_any_order(algorithm: Any, sampling: str, weighted: bool) -> None:
+    """Where a bin holds several numbers, rows that are alike to a tree are not so to what makes rows of them."""
+    how = OnlyAFew() if sampling == "sampler" else sampling
+    model = algorithm(sampling=how, n_estimators=3, max_bins=8, subsample=0.8, random_state=0)
+    rows, weight = np.round(X[:, :2], 3), 1.0 + np.arange(len(Y)) % 3 if weighted else None
+    wanted = clone(model).fit(rows, Y, weight).decision_function(rows)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(Y))
+        found = clone(model).fit(rows[order], Y[order], None if weight is None else weight[order])
+        assert_array_equal(found.decision_function(rows), wanted)
+    scarce = clone(model).fit(sparse.csr_array(rows[order]), Y[order], None if weight is None else weight[order])
+    assert_array_equal(scarce.decision_function(rows), wanted)
+
+
 def test_samplers_that_cannot_be() -> None:
     with pytest.raises(ValueError, match="could not resample the rows"):
         RUSBoostClassifier(sampling=OnlyAFew(n=-1), n_estimators=2).fit(X, Y)

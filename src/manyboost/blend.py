@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyboost.algorithms import ALGORITHMS
 from manyboost.blend_parts import FittedPart, Part, TimeLeft, TrainingRows
 from manyboost.calibration import PilotPlan
-from manyboost.columns import TakesTables, feature_names, read_columns
+from manyboost.columns import TakesTables, feature_names, given_table
 from manyboost.contributions import BlendExplanation, DecidedRow, one_row
 from manyboost.estimator import BoostingClassifier
 from manyboost.labels import read_costs, read_labels
@@ -79,7 +79,7 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
         Columns that hold categories: those of such a type in a data frame (category, string, boolean), none, or a mask, numbers or names.
     handle_unknown : {"missing", "error"}
         What to do in predict with a category that did not occur in training. With "missing", a column of more than 255 categories is
-        taken, too: its most frequent ones are told apart, the others count as missing, with a warning.
+        taken, too: its most frequent ones, by weight, are told apart, the others count as missing, with a warning.
     class_weight : None, "balanced" or dict
         Factors of the rows' weights by class, as everywhere in scikit-learn.
     cost_matrix : None, array, dict or data frame
@@ -157,8 +157,9 @@ class ManyBoostClassifier(TakesTables, ClassifierMixin, BaseEstimator):
         check_parameters(self)
         self.__dict__.pop("models_", None)  # a fit that fails leaves no model, rather than half of an old one
         began = time.monotonic()
-        numeric, columns = read_columns(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
-        labels = read_labels(numeric, y, sample_weight, self.class_weight)
+        table = given_table(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
+        labels = read_labels(table, y, sample_weight, self.class_weight)
+        numeric, columns = table.read(labels.weight)
         self.classes_ = labels.classes
         self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
         random = check_random_state(self.random_state)

@@ -65,7 +65,7 @@ categorical_features : "from_dtype", None, or array-like
     Columns that hold categories: those of such a type in a data frame (category, string, boolean), none, or a mask, numbers or names.
 handle_unknown : {"error", "missing"}
     What to do in predict with a category that did not occur in training. With "missing", a column of more than 255 categories is taken,
-    too: its most frequent ones are told apart, the others count as missing, with a warning.
+    too: its most frequent ones, by weight, are told apart, the others count as missing, with a warning.
 class_weight : None, "balanced" or dict
     Factors of the rows' weights by class, as everywhere in scikit-learn.
 cost_matrix : None, array, dict or data frame

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_array, validate_data
+
+from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
 
 MAX_CATEGORIES = 255
 # What a column holds, by the first letters of the name of its type: pandas, polars and arrow have many types and few words for them.
@@ -43,6 +46,21 @@ class Columns:
             return None if np.isnan(number) else known[int(number)]
 
         return [tuple(value(float(number), known) for number, known in zip(row, self.categories, strict=True)) for row in numbers]
+
+
+@dataclass(frozen=True)
+class GivenTable:
+    """A table as the user gave it, of the right shape. It is read when it is known which rows count, and that needs its shape.
+
+    Attributes
+    ----------
+    shape : (n, p)
+    read : the table as a numeric array or CSR matrix, and what is known of its columns, from the weights of the rows. A category that
+        only rows of weight zero have is none: it is not learnt, and nothing is said about it
+    """
+
+    shape: tuple[int, int]
+    read: Callable[[NDArray[np.float64]], tuple[Any, Columns]]
 
 
 class TakesTables:
@@ -153,12 +171,15 @@ def _distinct(column: Any, values: NDArray[Any], missing: NDArray[np.bool_], nam
 
 
 def _learn_categories(
-    distinct: list[Any], number: NDArray[np.intp], missing: NDArray[np.bool_], name: str, too_many_is_error: bool
+    distinct: list[Any], number: NDArray[np.intp], weight: NDArray[np.float64], name: str, too_many_is_error: bool
 ) -> tuple[Any, ...]:
-    """The values of rows that are not missing, in order; of too many, the most frequent, and of equally frequent ones the first."""
+    """The values of rows of some weight, in order; of too many, those of most weight, and of equally heavy ones the first.
+
+    ``number`` is of these rows alone, and so is ``weight``.
+    """
     try:
         counts: dict[Any, int] = {}
-        for at, count in zip(*np.unique(number[~missing], return_counts=True), strict=True):
+        for at, count in zip(*np.unique(number, return_counts=True), strict=True):
             counts[distinct[at]] = counts.get(distinct[at], 0) + int(count)
         known = sorted(counts, key=lambda value: (str(type(value)), value))
     except TypeError as error:
@@ -171,7 +192,12 @@ def _learn_categories(
             f"keep the {MAX_CATEGORIES} most frequent, encode the column (for example with sklearn.preprocessing.TargetEncoder), or leave "
             "it out of categorical_features if it is a number."
         )
-    frequent = set(sorted(known, key=lambda value: -counts[value])[:MAX_CATEGORIES])
+    total = np.zeros(len(distinct), np.int64)  # whole numbers, so that the order of the rows does not matter
+    np.add.at(total, number, on_fine_grid(weight, fine_exponent(weight)))
+    weight_of: dict[Any, int] = dict.fromkeys(known, 0)
+    for at in np.flatnonzero(total):
+        weight_of[distinct[at]] += int(total[at])
+    frequent = set(sorted(known, key=lambda value: -weight_of[value])[:MAX_CATEGORIES])
     n_rare = sum(count for value, count in counts.items() if value not in frequent)
     warnings.warn(
         f"Column {name} has {len(known)} categories, and at most {MAX_CATEGORIES} can be told apart: the others, of {n_rare} rows, count "
@@ -183,14 +209,16 @@ def _learn_categories(
 
 
 def _encode(
-    distinct: list[Any], number: NDArray[np.intp], missing: NDArray[np.bool_], known: tuple[Any, ...], name: str, unknown_is_error: bool
-) -> NDArray[np.float64]:
+    distinct: list[Any], number: NDArray[np.intp], missing: NDArray[np.bool_], known: tuple[Any, ...], name: str,
+    must_be_known: NDArray[np.bool_],
+) -> NDArray[np.float64]:  # fmt: skip
     place = {value: float(at) for at, value in enumerate(known)}
     codes = np.array([*(place.get(value, -1.0) for value in distinct), np.nan])[np.where(missing, len(distinct), number)]
     unknown = codes < 0
     if unknown.any():
-        if unknown_is_error:
-            value = distinct[number[np.flatnonzero(unknown)[0]]]
+        refused = np.flatnonzero(unknown & must_be_known)
+        if len(refused):
+            value = distinct[number[refused[0]]]
             raise ValueError(
                 f"Column {name} has the category {value!r}, which did not occur in training. "
                 "Use handle_unknown='missing' to treat such categories as missing values."
@@ -227,7 +255,13 @@ def _huge_values() -> np.errstate:
 
 
 def read_columns(estimator: Any, X: Any, known: Columns | None, *, categorical_features: Any, handle_unknown: str) -> tuple[Any, Columns]:
-    """``X`` as a numeric array or CSR matrix; with ``known`` None the columns are learnt, else they must be as they were."""
+    """``X`` as a numeric array or CSR matrix, of which all rows count; see :func:`given_table`."""
+    table = given_table(estimator, X, known, categorical_features=categorical_features, handle_unknown=handle_unknown)
+    return table.read(np.ones(table.shape[0]))
+
+
+def given_table(estimator: Any, X: Any, known: Columns | None, *, categorical_features: Any, handle_unknown: str) -> GivenTable:
+    """``X``, ready to be read; with ``known`` None the columns are then learnt, else they must be as they were."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     if hasattr(X, "collect"):
@@ -239,11 +273,12 @@ def read_columns(estimator: Any, X: Any, known: Columns | None, *, categorical_f
     if asks and sparse.issparse(X):
         raise ValueError("columns of categories need a dense X; give X.toarray(), or one-hot encode the categories.")
     if not (asks or _is_frame(X)):
-        return _read_numbers(estimator, X, known)
-    return _read_each_column(estimator, X, known, categorical_features, handle_unknown == "error")
+        numeric = _read_numbers(estimator, X, known)
+        return GivenTable(numeric.shape, lambda weight: (numeric, known or Columns((None,) * numeric.shape[1])))
+    return _with_columns(estimator, X, known, categorical_features, handle_unknown == "error")
 
 
-def _read_numbers(estimator: Any, X: Any, known: Columns | None) -> tuple[Any, Columns]:
+def _read_numbers(estimator: Any, X: Any, known: Columns | None) -> Any:
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
         raise TypeError(f"X holds dates or times ({X.dtype}). Give numbers made from them, such as the year or seconds since some day.")
     with _huge_values():
@@ -251,12 +286,10 @@ def _read_numbers(estimator: Any, X: Any, known: Columns | None) -> tuple[Any, C
     if sparse.issparse(numeric) and not numeric.has_canonical_format:
         numeric = numeric.copy()
         numeric.sum_duplicates()
-    return numeric, known or Columns((None,) * numeric.shape[1])
+    return numeric
 
 
-def _read_each_column(
-    estimator: Any, X: Any, known: Columns | None, categorical_features: Any, unknown_is_error: bool
-) -> tuple[Any, Columns]:
+def _with_columns(estimator: Any, X: Any, known: Columns | None, categorical_features: Any, unknown_is_error: bool) -> GivenTable:
     if not hasattr(X, "shape"):
         X = np.asarray(X, dtype=object)
     columns = _frame_columns(X) if _is_frame(X) else []
@@ -268,8 +301,19 @@ def _read_each_column(
         mask = _which_are_categorical(X, categorical_features, n_features)
     else:
         mask = np.array([categories is not None for categories in known.categories], bool)
+    return GivenTable(
+        (X.shape[0], n_features), lambda weight: _read_each_column(estimator, X, columns, known, mask, unknown_is_error, weight)
+    )
+
+
+def _read_each_column(
+    estimator: Any, X: Any, columns: list[Any], known: Columns | None, mask: NDArray[np.bool_], unknown_is_error: bool,
+    weight: NDArray[np.float64],
+) -> tuple[Any, Columns]:  # fmt: skip
+    n_features, counts = X.shape[1], weight > 0
+    must_be_known = counts & unknown_is_error
     if isinstance(X, np.ndarray) and X.dtype.kind in _NUMBERS:
-        read = _read_small_whole_numbers(X, known, mask, unknown_is_error)
+        read = _read_small_whole_numbers(X, known, mask, counts, must_be_known)
         if read is not None:
             return read
     columns = columns or list(np.asarray(X).T)
@@ -291,14 +335,18 @@ def _read_each_column(
             continue
         missing = _missing(column, values)
         distinct, number = _distinct(column, values, missing, name)
-        categories = known.categories[at] or () if known else _learn_categories(distinct, number, missing, name, unknown_is_error)
+        if known:
+            categories = known.categories[at] or ()
+        else:
+            taught = counts & ~missing
+            categories = _learn_categories(distinct, number[taught], weight[taught], name, unknown_is_error)
         learnt.append(categories)
-        out[:, at] = _encode(distinct, number, missing, categories, name, unknown_is_error)
+        out[:, at] = _encode(distinct, number, missing, categories, name, must_be_known)
     return out, known or Columns(tuple(learnt))
 
 
 def _read_small_whole_numbers(
-    X: NDArray[Any], known: Columns | None, mask: NDArray[np.bool_], unknown_is_error: bool
+    X: NDArray[Any], known: Columns | None, mask: NDArray[np.bool_], counts: NDArray[np.bool_], must_be_known: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Columns] | None:
     """An array whose categories are 0, 1, 2, ..., such as a booster hands on to its weak learners: all columns at once.
 
@@ -317,7 +365,7 @@ def _read_small_whole_numbers(
     which = np.flatnonzero(mask).tolist()
     if known is None:
         occurs = np.zeros((len(which), MAX_CATEGORIES), bool)
-        occurs.ravel()[number[~missing]] = True
+        occurs.ravel()[number[~missing & counts[:, None]]] = True
         values = np.arange(MAX_CATEGORIES, dtype=np.float64 if X.dtype.kind == "f" else np.int64)
         categories: list[tuple[Any, ...] | None] = [None] * len(mask)
         for at, row in zip(which, occurs, strict=True):
@@ -329,7 +377,7 @@ def _read_small_whole_numbers(
             if isinstance(value, int | float) and 0 <= value < MAX_CATEGORIES and value == int(value):
                 row[int(value)] = place
     codes = code.ravel()[number]
-    if unknown_is_error and (np.isnan(codes) & ~missing).any():
+    if (np.isnan(codes) & ~missing & must_be_known[:, None]).any():
         return None
     codes[missing] = np.nan
     out[:, mask] = codes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyboost.boosting_parameters import BoostingParameters, full_docstring
 from manyboost.calibration import PilotPlan, Pilots, columns_of, run_pilots
 from manyboost.callbacks import SUPPORTED, CallbackSupportMixin, Rounds, with_callbacks
-from manyboost.columns import Columns, TakesTables, feature_names, read_columns
+from manyboost.columns import Columns, GivenTable, TakesTables, feature_names, given_table, read_columns
 from manyboost.committee import Committee
 from manyboost.contributions import DecidedRow, TreeExplanation, one_row
 from manyboost.labels import encode_labels, read_costs, read_labels, read_weights
@@ -41,6 +42,15 @@ USED_ONCE = ("estimator", "max_bins", "categorical_features")  # when a fit begi
 
 def _equal(one: Floats | None, other: Floats | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
+
+
+@contextmanager
+def _said_of(name: str) -> Iterator[None]:
+    """What is complained of here is complained of a parameter."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -101,12 +111,15 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
         self, X: Any, y: Any, sample_weight: Any, keys: NDArray[np.uint64] | None, going_on: bool, threads: Threads
     ) -> tuple[Task, Rows, NDArray[np.uint64] | None]:
         """The rows as they are learnt from, and the given keys. What is made on the way, such as a frame's numbers, is not kept."""
+        table: BinnedTable | GivenTable
         if isinstance(X, BinnedTable):
             X.seen_by(self)
-            numeric, columns = X, X.columns
+            table = X
         else:
-            numeric, columns = (self._read(X), self._columns) if going_on else self._read_anew(X)
-        labels = read_labels(numeric, y, sample_weight, self.class_weight)
+            table = self._given(X, self._columns if going_on else None)
+        labels = read_labels(table, y, sample_weight, self.class_weight)
+        numeric, columns = table.read(labels.weight)
+        del table  # it may hold all rows
         if going_on:
             self._check_same_task(labels.classes)
         else:
@@ -143,8 +156,10 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
         if self.estimator is not None or self.class_weight is not None or self.warm_start:
             return None
         reader = clone(self)
-        numeric, columns = reader._read_anew(X)
-        return self._binned(numeric, columns, getattr(reader, "feature_names_in_", None), read_weights(numeric, sample_weight))
+        table = reader._given(X, None)
+        weight = read_weights(table, sample_weight)
+        numeric, columns = table.read(weight)
+        return self._binned(numeric, columns, getattr(reader, "feature_names_in_", None), weight)
 
     def _binned(self, numeric: Any, columns: Columns, names: NDArray[Any] | None, weight: Floats) -> BinnedTable:
         """The same of a table that has been read."""
@@ -223,12 +238,12 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
             return None, task, rows
         if X_val is None:
             return hold_out(task, rows, self.validation_fraction)
-        try:
-            numeric = self._read(X_val)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"X_val: {error}") from None
-        labels = encode_labels(y_val, self.classes_, numeric.shape[0], "y_val")
-        weight = read_weights(numeric, weight_val, "sample_weight_val")
+        with _said_of("X_val"):
+            table = self._given(X_val, self._columns)
+        labels = encode_labels(y_val, self.classes_, table.shape[0], "y_val")
+        weight = read_weights(table, weight_val, "sample_weight_val")
+        with _said_of("X_val"):
+            numeric, _ = table.read(weight)
         ready = self._preparation.rows(numeric, labels, weight, None, settings, threads)
         return Validation(*ready[:3]), task, rows
 
@@ -282,8 +297,8 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
 
     # ---- predict -------------------------------------------------------------------------------------------------------------
 
-    def _read_anew(self, X: Any) -> tuple[Any, Columns]:
-        return read_columns(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
+    def _given(self, X: Any, known: Columns | None) -> GivenTable:
+        return given_table(self, X, known, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
 
     def _read(self, X: Any) -> Any:
         return read_columns(self, X, self._columns, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)[0]

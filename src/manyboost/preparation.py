@@ -54,6 +54,10 @@ class BinnedTable:
     def __getitem__(self, rows: NDArray[np.intp]) -> BinnedTable:
         return replace(self, numeric=self.numeric[rows], table=take_rows(self.table, rows))
 
+    def read(self, weight: Floats) -> tuple[BinnedTable, Columns]:
+        """What has been read; weights were asked for before it was binned."""
+        return self, self.columns
+
     def seen_by(self, estimator: Any) -> None:
         """Leave in an estimator what it would have learnt about the columns by reading them."""
         estimator.n_features_in_ = self.shape[1]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from manyboost.parameters import is_sampler
 from manyboost.protocol import Floats, Leaves, Problem, Task
+from manyboost.row_keys import keys_of_numbers
 from manyboost.rows import Response
 from manyboost.synthetic import Pool, made_up_rows, resampled_rows
 from manyboost.threads import Threads
@@ -48,8 +49,11 @@ class BinnedRows:
 
     @property
     def keys(self) -> NDArray[np.uint64]:
-        """A key of what is in each row, made when it is asked for: most fits need none once the rows are in order."""
-        return row_keys(self.table, self.labels)
+        """A key of what is in each row, made when it is asked for: most fits need none once the rows are in order.
+
+        Rows of the same bins are the same to a tree, but not where rows are made up from the numbers themselves.
+        """
+        return row_keys(self.table, self.labels) if self.numeric is None else keys_of_numbers(self.numeric, self.labels)
 
     def part(self, rows: NDArray[np.intp]) -> BinnedRows:
         return BinnedRows(

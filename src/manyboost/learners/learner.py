@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from manyboost.columns import Columns, TakesTables, read_columns
+from manyboost.columns import Columns, TakesTables, given_table, read_columns
 from manyboost.labels import read_labels
 from manyboost.parameters import check_parameters, checked, choice, is_choice_of_columns
 from manyboost.trees.exact_sums import exact_total
@@ -91,8 +91,10 @@ class Learner(TakesTables, ClassifierMixin, BaseEstimator):
         """
         check_parameters(self)
         self.__dict__.pop("weight_factor_", None)  # a fit that fails leaves no model, rather than half of an old one
-        numeric, columns = read_columns(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
-        labels = read_labels(numeric, y, sample_weight, None)
+        table = given_table(self, X, None, categorical_features=self.categorical_features, handle_unknown=self.handle_unknown)
+        labels = read_labels(table, y, sample_weight, None)
+        numeric, columns = table.read(labels.weight)
+        del table  # it may hold the numbers
         given = np.broadcast_to(np.asarray(1.0 if sample_weight is None else sample_weight, np.float64), labels.y.shape)
         used = np.flatnonzero(labels.y >= 0)
         count, factor = counts_of(given[used], self.weights)
