@@ -12,7 +12,14 @@ from estimators import CALIBRATED, each, each_with_settings
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from manyboost import AdaBoostMHClassifier, PIBoostClassifier, SAMMEClassifier
+from manyboost import (
+    AdaBoostMHClassifier,
+    LinearMulticlassSVC,
+    LogitBoostClassifier,
+    MulticlassSVC,
+    PIBoostClassifier,
+    SAMMEClassifier,
+)
 from manyboost.algorithms import ALGORITHMS
 
 RNG = np.random.default_rng(0)
@@ -51,6 +58,8 @@ def check_usable(estimator, X, y, sample_weight=None):
     return model
 
 
+HUGE = 10**400  # which no float can hold
+
 # ---- bad rows --------------------------------------------------------------------------------------------------------------------------
 
 BAD_ROWS = {
@@ -61,9 +70,24 @@ BAD_ROWS = {
     "no columns": (X[:, :0], Y, None, "0 feature"),
     "one dimension": (X[:, 0], Y, None, "Expected 2D array"),
     "three dimensions": (X[:, :, None], Y, None, "dim 3"),
-    "complex": (X + 1j, Y, None, "Complex data not supported"),
-    "strings": (np.full((60, 2), "a"), Y, None, "numeric"),
-    "objects": (np.full((60, 2), "a", object), Y, None, "could not convert string to float"),
+    "complex": (X + 1j, Y, None, "Complex data not supported: X holds complex numbers; give real and imaginary parts"),
+    "too long": (with_value(HUGE, table=X.astype(object)), Y, None, "X has a whole number that is too large for a float"),
+    "too long, in lists": (with_value(HUGE, table=X.astype(object)).tolist(), Y, None, "X has a whole number that is too large"),
+    "too long, masked": (np.ma.masked_array(with_value(HUGE, table=X.astype(object)), np.eye(60, 4)), Y, None, "X has a whole number"),
+    "infinite, in a frame": (pd.DataFrame(with_value(np.inf), columns=list("abcd")), Y, None, "column 'b' contains infinity"),
+    "strings": (
+        np.full((60, 2), "a"),
+        Y,
+        None,
+        "X cannot be read as numbers: it is an array of strings; give numbers, or name.*categorical",
+    ),
+    "objects": (
+        np.full((60, 2), "a", object),
+        Y,
+        None,
+        "X cannot be read as numbers: could not convert string to float: 'a'; give numbers, or name",
+    ),
+    "objects of another kind": (with_value({}, table=X.astype(object)), Y, None, "X cannot be read as numbers: float.* argument must be"),
     "dates": (np.full((60, 2), "2020-01-01", "M8[D]"), Y, None, "X holds dates or times"),
     "one class": (X, np.zeros(60), None, "only one class"),
     "one row": (X[:1], Y[:1], None, "only one class"),
@@ -83,6 +107,9 @@ BAD_ROWS = {
     "a negative weight": (X, Y, with_value(-1, 3, np.ones(60)), "sample_weight: Negative"),
     "a missing weight": (X, Y, with_value(np.nan, 3, np.ones(60)), "sample_weight.*NaN"),
     "an infinite weight": (X, Y, with_value(np.inf, 3, np.ones(60)), "sample_weight.*infinity"),
+    "too long a weight": (X, Y, [HUGE] * 60, "sample_weight has a whole number that is too large for a float; give smaller"),
+    "complex weights": (X, Y, np.ones(60) + 1j, "sample_weight: Complex"),
+    "a masked weight": (X, Y, np.ma.masked_array(np.ones(60), np.arange(60) == 7), "sample_weight is masked at row 7; fill the mask"),
     "weights as words": (X, Y, ["a"] * 60, "sample_weight: could not convert"),
     "too few weights": (X, Y, np.ones(59), r"sample_weight.*\(59,\)"),
     "weights in two columns": (X, Y, np.ones((60, 2)), "(?i)sample.weight.*1D"),
@@ -115,6 +142,7 @@ def test_bad_rows_with_every_algorithm(estimator, case):
         (with_value(np.inf), "infinity"),
         (X[:0], "0 sample"),
         (X + 1j, "Complex"),
+        (with_value(HUGE, table=X.astype(object)), "X has a whole number that is too large for a float"),
         (X[0], "Expected 2D"),
     ],
 )
@@ -194,11 +222,11 @@ def test_too_few_rows_to_hold_any_out():
 BAD_PARAMETERS = {
     "estimator": (1, "tree", SAMMEClassifier),
     "n_estimators": (0, -3, 1.5, "5", None, True, [3]),
-    "learning_rate": (0, -1, 2, np.nan, "fast", None, True),
-    "max_depth": (0, 1.5, "a", True),
-    "max_leaf_nodes": (1, 2.5, "a"),
-    "min_samples_leaf": (0, -1, 1.0, "a", None),
-    "min_samples_split": (1, 0.0, 1.5, None),
+    "learning_rate": (HUGE, 0, -1, 2, np.nan, "fast", None, True),
+    "max_depth": (2**63, 0, 1.5, "a", True),
+    "max_leaf_nodes": (2**63, 1, 2.5, "a"),
+    "min_samples_leaf": (2**63, 0, -1, 1.0, "a", None),
+    "min_samples_split": (2**63, 1, 0.0, 1.5, None),
     "min_weight_fraction_leaf": (-0.1, 0.6, "a", None),
     "splitter": ("worst", 1, None),
     "max_bins": (1, 256, 3.0, "a", None),
@@ -212,7 +240,7 @@ BAD_PARAMETERS = {
     "early_stopping": (1, "auto", None),
     "validation_fraction": (0, 1, 2, "a", None),
     "n_iter_no_change": (0, 1.5, None),
-    "tol": (-1, np.inf, "a", None),
+    "tol": (HUGE, -1, np.inf, "a", None),
     "warm_start": (1, "yes"),
     "callbacks": (3, [3], print, "a"),
     "verbose": (-1, True, 1.5, "a"),
@@ -272,7 +300,12 @@ def test_parameters_are_checked_by_fit_and_not_before(algorithm):
         ({0: np.nan}, "class_weight gives 0 the factor nan"),
         ({0: np.inf}, "class_weight gives 0 the factor inf"),
         ({0: "heavy"}, "class_weight gives 0 the factor 'heavy'"),
-        ({0: 0, 1: 0}, "only one class"),
+        ({0: HUGE}, "class_weight gives 0 the factor 10*; give a finite number"),
+        (
+            {0: 0, 1: 0},
+            r"class_weight=\{0: 0, 1: 0\} leaves only one class, 2, of positive weight; give at least two classes of y a factor",
+        ),
+        ({0: 0, 1: 0, 2: 0}, "class_weight=.* leaves no class of positive weight; give at least two classes"),
     ],
 )
 def test_bad_class_weight(class_weight, message):
@@ -299,6 +332,42 @@ def test_too_many_categories():
     with pytest.raises(ValueError, match="Column 1 has 300 categories, and at most 255.*handle_unknown='missing'.*TargetEncoder"):
         small(categorical_features=[1]).fit(np.c_[np.zeros(300), np.arange(300)], np.arange(300) % 2)
     check_usable(small(categorical_features=[0]), np.arange(255)[:, None], np.arange(255) % 2)
+
+
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_the_largest_limits(splitter):
+    most = 2**63 - 1
+    shape = {"splitter": splitter, "n_estimators": 3, "random_state": 0, "calibrate": False}
+    deepest = SAMMEClassifier(**shape, max_depth=most).fit(X, Y)
+    assert (deepest.predict_proba(X) == SAMMEClassifier(**shape, max_depth=None).fit(X, Y).predict_proba(X)).all()
+    assert (SAMMEClassifier(**shape, max_leaf_nodes=most).fit(X, Y).predict(X) == Y).mean() > 0.5
+    for limit in ("min_samples_leaf", "min_samples_split"):
+        with pytest.raises(ValueError, match=f"{limit}={2**63} is not allowed; give a whole number between . and 2.*63 - 1"):
+            SAMMEClassifier(**shape, **{limit: 2**63}).fit(X, Y)
+        assert SAMMEClassifier(**shape, **{limit: most}).fit(X, Y).n_estimators_ == 0
+
+
+def test_long_doubles_are_floats_and_finite():
+    wide = X.astype(np.longdouble)
+    assert (small().fit(wide, Y).predict_proba(wide) == small().fit(X, Y).predict_proba(X)).all()
+    if np.finfo(np.longdouble).max > np.finfo(np.float64).max:
+        with pytest.raises(ValueError, match="X contains infinity"):
+            small().fit(with_value(np.longdouble("1e4000"), table=wide), Y)
+        with pytest.raises(ValueError, match="column 'b' contains infinity"):
+            small().fit(pd.DataFrame(with_value(np.longdouble("1e4000"), table=wide), columns=list("abcd")), Y)
+
+
+def test_a_column_that_no_float_can_hold():
+    with pytest.raises(ValueError, match="Column 'b' has a whole number that is too large for a float; divide the column"):
+        small(categorical_features=None).fit(pd.DataFrame({"a": X[:, 0], "b": [HUGE] * 60}), Y)
+
+
+def test_other_parameters_that_no_float_can_hold():
+    for estimator in (LogitBoostClassifier(z_max=HUGE), MulticlassSVC(gamma=HUGE), LinearMulticlassSVC(C=HUGE)):
+        with pytest.raises(ValueError, match="=10*.* is not allowed; give"):
+            estimator.fit(X, Y)
+    with pytest.raises(ValueError, match="class_weight="):
+        LinearMulticlassSVC(class_weight={0: HUGE}).fit(X, Y)
 
 
 def test_n_jobs_of_predict():

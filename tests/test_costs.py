@@ -71,6 +71,8 @@ def test_all_ways_to_say_it_are_one() -> None:
         (COSTS + np.eye(3), "diagonal"),
         (np.zeros((3, 3)), "no cost for the true class 'a'"),
         ({("a", "d"): 1}, "'d'"),
+        ({("a", "b"): 10**400}, "cost_matrix has an entry that is .* infinite"),
+        ([[0, 1, 10**400], [1, 0, 1], [1, 1, 0]], "cost_matrix has a whole number that is too large for a float"),
         ({("a",): 1}, "pairs"),
         ({"a": {"x": 1}}, "'x'"),
         (pd.DataFrame(COSTS, CLASSES, ["a", "b", "d"]), "columns"),
@@ -82,7 +84,9 @@ def test_bad_costs_are_refused(given: Any, words: str) -> None:
         SAMMEClassifier(cost_matrix=given, n_estimators=2).fit(X, NAMES)
 
 
-@pytest.mark.parametrize("given", ["costs", 3, [["a"]], {("a", "b"): "much"}, object()])
+@pytest.mark.parametrize(
+    "given", ["costs", 3, [["a"]], {("a", "b"): "much"}, object(), COSTS + 1j, pd.DataFrame(COSTS + 1j, CLASSES, CLASSES), {("a", "b"): 1j}]
+)
 def test_costs_that_are_no_numbers_are_refused(given: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="cost_matrix"):
         SAMMEClassifier(cost_matrix=given, n_estimators=2).fit(X, NAMES)

@@ -329,6 +329,52 @@ def test_where_a_model_is_saved(fitted: Any, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "folder") == ["model"]
 
 
+def test_what_is_no_file_is_not_replaced_by_one(fitted: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(ValueError, match=f"path='{tmp_path / name}' is a pipe, .*; give the name of a file"):
+            save(fitted("samme"), tmp_path / name)
+    with pytest.raises(ValueError, match="path='/dev/null' is a pipe, a device"):
+        save(fitted("samme"), "/dev/null")
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o666])
+def test_a_file_keeps_its_mode(mode: int, fitted: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    save(fitted("rebel"), path)
+    path.chmod(mode)
+    digest = save(fitted("samme"), path)
+    assert path.stat().st_mode & 0o777 == mode
+    load(path, digest=digest)
+
+
+def test_an_error_names_the_path_that_was_asked_for(fitted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as missing:
+        save(fitted("samme"), Path("nowhere") / "model")
+    assert missing.value.filename == os.path.join("nowhere", "model")
+    assert "into a folder that exists and takes new files" in str(missing.value)
+
+    def forbid(path: Any, *_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", forbid)
+        with pytest.raises(PermissionError, match="Permission denied.*'model'") as forbidden:
+            save(fitted("samme"), "model")
+    assert ".tmp" not in str(forbidden.value)
+    with pytest.raises(IsADirectoryError, match="give the name of a file in it"):
+        save(fitted("samme"), tmp_path)
+
+
+def test_a_path_may_be_bytes(fitted: Any, tmp_path: Path) -> None:
+    digest = save(fitted("samme"), os.fsencode(tmp_path / "model"))
+    load(os.fsencode(tmp_path / "model"), digest=digest)
+
+
 # ---- bad files -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -364,6 +410,9 @@ def test_a_digest_that_was_kept_tells_another_model(fitted: Any, tmp_path: Path)
         load(tmp_path / "other", digest=digest)
     with pytest.raises(BadModelFile, match="another model"):
         load(tmp_path / "model", digest="")
+    for given in (123, digest.encode(), bytes.fromhex(digest)):
+        with pytest.raises(TypeError, match="digest=.* is no string; give the hexadecimal one that save returned"):
+            load(tmp_path / "model", digest=given)  # type: ignore[arg-type]
 
 
 def test_no_such_file(tmp_path: Path) -> None:

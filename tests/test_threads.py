@@ -6,10 +6,11 @@ import contextlib
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 
-from manyboost import AdaBoostMHClassifier, SAMMEClassifier, threads
+from manyboost import AdaBoostMHClassifier, OneVsOneClassifier, SAMMEClassifier, threads
 from manyboost.model_file import fingerprint
 from manyboost.threads import LINE, WORTH_SHARING, Threads, over_rows
 from manyboost.trees import growing
@@ -124,6 +125,30 @@ def test_threads_that_cannot_be_started_are_done_without(monkeypatch):
             team = until.enter_context(Threads.of(4))
         assert team.n == 2
         assert list(team.map(str, range(5))) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("n_jobs", [100_000, 10**30])
+def test_no_more_threads_than_a_machine_can_take(n_jobs, monkeypatch):
+    monkeypatch.setattr(threads, "ALWAYS_ALLOWED", 3)
+    monkeypatch.setattr(threads, "ALLOWED_PER_CORE", 0)
+    started = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), start(thread)))
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.arange(60) % 3
+    expected = fingerprint(SAMMEClassifier(n_estimators=3, random_state=0).fit(X, y))
+    with pytest.warns(RuntimeWarning, match=f"n_jobs: 3 threads instead of {n_jobs}"):
+        model = SAMMEClassifier(n_estimators=3, random_state=0, n_jobs=n_jobs).fit(X, y)
+    assert fingerprint(model) == expected
+    assert len(started) == 2
+    with pytest.warns(RuntimeWarning, match="n_jobs: 3 threads instead of"):
+        OneVsOneClassifier(SAMMEClassifier(n_estimators=2), n_jobs=n_jobs, random_state=0).fit(X, y)
+
+
+def test_sixty_four_threads_are_always_allowed():
+    assert threads.sensible_number(64) == 64
+    with pytest.warns(RuntimeWarning, match="threads instead of"):
+        assert threads.sensible_number(10**6) == max(64, 4 * joblib.cpu_count())
 
 
 def test_a_helper_that_sleeps_is_woken(monkeypatch):

@@ -238,11 +238,14 @@ def _encode_numbers(column: Any, values: NDArray[Any], name: str) -> NDArray[np.
     try:
         if values.dtype.kind not in _NUMBERS:
             values = check_array(values[:, None], dtype=np.float64, ensure_all_finite=False)[:, 0]
+        with _huge_values():
+            out = np.asarray(values, np.float64)
+    except OverflowError:
+        raise ValueError(f"Column {name} has a whole number that is too large for a float; divide the column by any number.") from None
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"Column {name} cannot be read as numbers: {error}. If it holds categories, name it in categorical_features."
         ) from None
-    out = np.asarray(values, np.float64)
     if np.isinf(out).any():
         with _huge_values():
             assert_all_finite(out, allow_nan=True, input_name=f"column {name}")  # says which
@@ -262,6 +265,13 @@ def read_columns(estimator: Any, X: Any, known: Columns | None, *, categorical_f
 
 def given_table(estimator: Any, X: Any, known: Columns | None, *, categorical_features: Any, handle_unknown: str) -> GivenTable:
     """``X``, ready to be read; with ``known`` None the columns are then learnt, else they must be as they were."""
+    try:
+        return _given_table(estimator, X, known, categorical_features, handle_unknown)
+    except OverflowError:
+        raise ValueError("X has a whole number that is too large for a float; divide its column by any number.") from None
+
+
+def _given_table(estimator: Any, X: Any, known: Columns | None, categorical_features: Any, handle_unknown: str) -> GivenTable:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     if hasattr(X, "collect"):
@@ -281,12 +291,42 @@ def given_table(estimator: Any, X: Any, known: Columns | None, *, categorical_fe
 def _read_numbers(estimator: Any, X: Any, known: Columns | None) -> Any:
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
         raise TypeError(f"X holds dates or times ({X.dtype}). Give numbers made from them, such as the year or seconds since some day.")
-    with _huge_values():
-        numeric = validate_data(estimator, X, reset=known is None, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan")
+    try:
+        with _huge_values():
+            numeric = validate_data(estimator, X, reset=known is None, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan")
+        numeric = _no_wider_than_a_float(numeric)
+    except (TypeError, ValueError) as error:
+        _name_what_is_no_number(error)
+        raise
     if sparse.issparse(numeric) and not numeric.has_canonical_format:
         numeric = numeric.copy()
         numeric.sum_duplicates()
     return numeric
+
+
+def _no_wider_than_a_float(numeric: Any) -> Any:
+    """Numbers that only numpy's long doubles or Python can hold as those that all of this library works with, which must be finite, too."""
+    if numeric.dtype == object or numeric.dtype.itemsize > np.dtype(np.float64).itemsize:
+        with _huge_values():
+            numeric = numeric.astype(np.float64)
+            assert_all_finite(numeric, allow_nan=True, input_name="X")
+    return numeric
+
+
+def _name_what_is_no_number(error: Exception) -> None:
+    """scikit-learn's complaints about values, which leave out whose they are and what to do."""
+    said = str(error)
+    if "Complex data" in said:
+        raise ValueError(
+            "Complex data not supported: X holds complex numbers; give real and imaginary parts as columns of their own."
+        ) from None
+    if "arrays of bytes/strings" in said:
+        said = "it is an array of strings"
+    elif not ("could not convert string" in said or "argument must be" in said):
+        return
+    raise type(error)(
+        f"X cannot be read as numbers: {said}; give numbers, or name the columns that hold categories in categorical_features."
+    ) from None
 
 
 def _with_columns(estimator: Any, X: Any, known: Columns | None, categorical_features: Any, unknown_is_error: bool) -> GivenTable:
@@ -318,8 +358,14 @@ def _read_each_column(
             return read
     columns = columns or list(np.asarray(X).T)
     if _is_frame(X) and all(re.match("u?int|float", _type_name(column)) for column in columns) and not mask.any():
-        with _huge_values():  # at once, in their own type
-            numeric = check_array(X, dtype="numeric", ensure_all_finite="allow-nan", estimator=estimator)
+        try:
+            with _huge_values():  # at once, in their own type
+                numeric = check_array(X, dtype="numeric", ensure_all_finite="allow-nan", estimator=estimator, input_name="X")
+            numeric = _no_wider_than_a_float(numeric)
+        except ValueError:
+            for column, label in zip(columns, X.columns, strict=True):
+                _encode_numbers(column, np.asarray(column), repr(label))  # says which column it is
+            raise
         return numeric, known or Columns((None,) * n_features)
     names = [repr(name) for name in X.columns] if _is_frame(X) else [str(at) for at in range(n_features)]
     out = np.empty((X.shape[0], n_features), order="F")

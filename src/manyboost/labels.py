@@ -50,11 +50,17 @@ def read_labels(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> Labels
     check_classification_targets(y)
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"y has {len(classes)} classes; at most {MAX_CLASSES} can be told apart. Is y a number to be predicted?")
+    n_with_weight = len(classes)
     if class_weight is not None:
         weight[used] = _in_range(weight[used] * _class_factors(class_weight, classes, labels, weight[used])[labels])
         labels, used = labels[weight[used] > 0], np.flatnonzero(weight)
         present, labels = np.unique(labels, return_inverse=True)
         classes = classes[present]
+    if len(classes) < 2 <= n_with_weight:
+        left = f"only one class, {_shown(classes)}," if len(classes) else "no class"
+        raise ValueError(
+            f"class_weight={class_weight!r} leaves {left} of positive weight; give at least two classes of y a factor above 0."
+        )
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes among the rows of positive weight; it has only one class, {_shown(classes)}.")
     encoded = np.full(len(y), -1, np.intp)
@@ -64,10 +70,15 @@ def read_labels(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> Labels
 
 def read_weights(X: Any, sample_weight: Any, name: str = "sample_weight") -> Floats:
     """Non-negative weights, not all of them zero, of which the largest is between one half and one."""
+    if np.ma.is_masked(sample_weight):
+        at = int(np.flatnonzero(np.ma.getmaskarray(sample_weight))[0])
+        raise ValueError(f"{name} is masked at row {at}; fill the mask, for example with 0 to leave its rows out.")
     try:
         weight = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
     except (ValueError, TypeError) as error:
         raise type(error)(f"{name}: {error}") from None
+    except OverflowError:
+        raise ValueError(f"{name} has a whole number that is too large for a float; give smaller ones, divided by any number.") from None
     if not weight.any():
         raise ValueError(f"{name} is zero for every row; give at least one row of each of two classes a positive weight.")
     return _in_range(weight)
@@ -117,10 +128,17 @@ def _class_factors(class_weight: Any, classes: NDArray[Any], labels: NDArray[np.
     for label, factor in class_weight.items():
         if label not in number:
             raise ValueError(f"class_weight names {label!r}, which is no class of y; the classes are {_shown(classes)}.")
-        if not isinstance(factor, Real) or not 0 <= float(factor) < np.inf:
+        if not isinstance(factor, Real) or not 0 <= _as_float(factor) < np.inf:
             raise ValueError(f"class_weight gives {label!r} the factor {factor!r}; give a finite number of at least 0.")
         factors[number[label]] = factor
     return _in_range(factors)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # of a whole number, which may have any length
+        return np.inf
 
 
 def _shown(classes: NDArray[Any], most: int = 20) -> str:
@@ -134,13 +152,15 @@ def read_costs(given: Any, classes: NDArray[Any]) -> Floats | None:
     K = len(classes)
     if isinstance(given, Mapping):
         costs = _costs_of_pairs(given, classes)
-    elif hasattr(given, "columns") and hasattr(given, "index"):
-        costs = _costs_of_frame(given, classes)
     else:
+        if hasattr(given, "columns") and hasattr(given, "index"):
+            given = _costs_of_frame(given, classes)
         try:
-            costs = np.array(given, np.float64)
+            costs = _real(given)
         except (TypeError, ValueError):
-            raise TypeError(f"cost_matrix must be numbers, a dict or a data frame, not {type(given).__name__}.") from None
+            raise TypeError(f"cost_matrix must be real numbers, a dict or a data frame of them, not {_kind(given)}.") from None
+        except OverflowError:
+            raise ValueError("cost_matrix has a whole number that is too large for a float; divide all costs by any number.") from None
     if costs.shape != (K, K):
         raise ValueError(f"cost_matrix has the shape {costs.shape}; with {K} classes it must be ({K}, {K}), true classes as rows.")
     if not (np.isfinite(costs).all() and (costs >= 0).all()):
@@ -153,6 +173,18 @@ def read_costs(given: Any, classes: NDArray[Any]) -> Floats | None:
     return np.ascontiguousarray(costs)
 
 
+def _real(given: Any) -> Floats:
+    given = np.asarray(given)
+    if given.dtype.kind == "c":  # numpy would leave out what is imaginary
+        raise TypeError
+    return np.array(given, np.float64)
+
+
+def _kind(given: Any) -> str:
+    dtype = getattr(given, "dtype", None)
+    return type(given).__name__ if dtype is None else f"{type(given).__name__} of {dtype}"
+
+
 def _costs_of_pairs(given: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
     number = {label: k for k, label in enumerate(classes.tolist())}
     costs = 1.0 - np.eye(len(classes))
@@ -162,15 +194,15 @@ def _costs_of_pairs(given: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
             raise ValueError(f"cost_matrix names {pair!r}; its keys are pairs (true class, decision) of the classes {_shown(classes)}.")
         if not isinstance(cost, Real):
             raise TypeError(f"cost_matrix gives {pair!r} the cost {cost!r}; give a number.")
-        costs[number[pair[0]], number[pair[1]]] = float(cost)
+        costs[number[pair[0]], number[pair[1]]] = _as_float(cost)
     return costs
 
 
-def _costs_of_frame(given: Any, classes: NDArray[Any]) -> Floats:
+def _costs_of_frame(given: Any, classes: NDArray[Any]) -> NDArray[Any]:
     labels = classes.tolist()
     for name, axis in (("index", given.index), ("columns", given.columns)):
         if sorted(map(repr, axis.tolist())) != sorted(map(repr, labels)):
             raise ValueError(
                 f"cost_matrix has other labels in its {name} than y; each of the classes {_shown(classes)} must stand there once."
             )
-    return np.array(given.loc[labels, labels], np.float64)
+    return np.asarray(given.loc[labels, labels])

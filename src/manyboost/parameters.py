@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 Check = Callable[[Any], str | None]
+LARGEST = 2**63 - 1  # whole number that a kernel can be told
 
 
 def _parameter(default: Any, check: Check, positional: bool = False) -> Any:
@@ -21,16 +22,24 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and bool(np.isfinite(float(value)))
+def is_number(value: Any) -> bool:
+    """Is this a number, and finite as a float?"""
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:  # of a whole number, which may have any length
+        return False
 
 
 def integer(default: int | None, *, low: int, high: int | None = None, none: str | None = None) -> Any:
     """A whole number in [low, high]; ``none`` says what None means, where it is allowed."""
-    span = f"of at least {low}" if high is None else f"between {low} and {high}"
-    wanted = f"a whole number {span}" + (f", or None ({none})" if none else "")
+    or_none = f", or None ({none})" if none else ""
+    wanted = f"a whole number {f'of at least {low}' if high is None else f'between {low} and {high}'}{or_none}"
 
     def check(value: Any) -> str | None:
+        if high is None and _is_integer(value) and value > LARGEST:
+            return f"a whole number between {low} and 2**63 - 1{or_none}"
         fine = (none and value is None) or (_is_integer(value) and low <= value and (high is None or value <= high))
         return None if fine else wanted
 
@@ -41,15 +50,13 @@ def number(
     default: float | None, *, low: float, high: float = np.inf, open_low: bool = False, open_high: bool = False, none: str | None = None
 ) -> Any:
     """A finite number between two bounds; ``none`` says what None means, where it is allowed."""
-    wanted = f"a number {'above' if open_low else 'of at least'} {low:g}"
+    wanted = f"a {'' if np.isfinite(high) else 'finite '}number {'above' if open_low else 'of at least'} {low:g}"
     if np.isfinite(high):
         wanted += f" and {'below' if open_high else 'at most'} {high:g}"
     wanted += f", or None ({none})" if none else ""
 
     def check(value: Any) -> str | None:
-        fine = (
-            _is_number(value) and (low < value or (not open_low and value == low)) and (value < high or (not open_high and value == high))
-        )
+        fine = is_number(value) and (low < value or (not open_low and value == low)) and (value < high or (not open_high and value == high))
         return None if fine or (none and value is None) else wanted
 
     return _parameter(default, check)
@@ -57,10 +64,13 @@ def number(
 
 def count_or_fraction(default: int | float, *, low: int) -> Any:
     """A count of rows, or a fraction of them in (0, 1)."""
-    wanted = f"a whole number of at least {low} (rows) or a fraction between 0 and 1 (of the rows a tree is grown on)"
+    rest = "(rows) or a fraction between 0 and 1 (of the rows a tree is grown on)"
+    wanted = f"a whole number of at least {low} {rest}"
 
     def check(value: Any) -> str | None:
-        fine = (_is_integer(value) and value >= low) or (_is_number(value) and not _is_integer(value) and 0 < value < 1)
+        if _is_integer(value) and value > LARGEST:
+            return f"a whole number between {low} and 2**63 - 1 {rest}"
+        fine = (_is_integer(value) and value >= low) or (is_number(value) and not _is_integer(value) and 0 < value < 1)
         return None if fine else wanted
 
     return _parameter(default, check)

@@ -30,6 +30,7 @@ LINE = 64  # parts of rows begin at a multiple of it, so that no two threads wri
 MOST_SEGMENTS = 16  # of rows, of which each thread has its share: so many calls for each pass over rows
 NO_SEGMENTS = np.zeros(1, np.int64)
 ASKED, DONE, N_WORDS = 0, 8, 16  # how many jobs a helper was asked to do, and has done, in cache lines of their own
+ALWAYS_ALLOWED, ALLOWED_PER_CORE = 64, 4  # threads: of tens of thousands no machine can take, the compiler of the kernels dies first
 LOOKS_FOR_WORK = 8000  # of a helper, some milliseconds: rounds of boosting ask again and again
 
 
@@ -91,6 +92,16 @@ class _Helper:
         self._thread.join()
 
 
+def sensible_number(n: int) -> int:
+    """So many threads, or as many as can be of any use."""
+    most = max(ALWAYS_ALLOWED, ALLOWED_PER_CORE * joblib.cpu_count())
+    if n <= most:
+        return n
+    message = f"n_jobs: {most} threads instead of {n}, because more are of no use to {joblib.cpu_count()} cores; give -1 for one each."
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
+    return int(most)
+
+
 @dataclass(frozen=True)
 class Threads:
     """A team of ``n``: who asks, and helpers."""
@@ -104,6 +115,7 @@ class Threads:
         if n == 1:
             yield ALONE
             return
+        n = sensible_number(n)
         n_looks = LOOKS_FOR_WORK if n <= joblib.cpu_count() else 0  # else they would keep others from working
         helpers: list[_Helper] = []
         try:

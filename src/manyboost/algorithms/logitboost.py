@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,14 +28,14 @@ from manyboost.estimator import BoostingClassifier
 from manyboost.maths.codes import centring
 from manyboost.maths.links import softmax
 from manyboost.maths.losses import LEAST_CURVATURE, Scores, newton_values
-from manyboost.parameters import checked, choice, integer, number
+from manyboost.parameters import checked, choice, integer, is_number, number
 from manyboost.protocol import Answer, Floats, Gain, Leaves, Problem, Refusal, Task
 from manyboost.trees.criteria import newton
 from manyboost.trees.statistics import Statistics
 
 
 def _is_bound(value: Any) -> bool:
-    return value is None or (isinstance(value, Real) and not isinstance(value, bool) and 1 <= float(value) < np.inf)
+    return value is None or (is_number(value) and value >= 1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

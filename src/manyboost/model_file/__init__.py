@@ -55,19 +55,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from manyboost.model_file.container import BadModelFile, digest_of, read_file, write_file
+from manyboost.model_file.container import BadModelFile, Path, digest_of, read_file, write_file
 from manyboost.model_file.formats import LATEST, comes_back, from_bytes, to_bytes
 
 __all__ = ["BadModelFile", "fingerprint", "load", "save"]
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> str:
+def save(model: Any, path: Path) -> str:
     """Write a fitted model to a file, all of it or nothing.
 
     Parameters
     ----------
     model : a fitted classifier or learner of this library; one that is made of others can be saved if these can
-    path : where to; an existing file is replaced once the new one is safely on the disk
+    path : where to; an existing file is replaced once the new one is safely on the disk, and keeps its mode. Pipes and devices are refused
 
     Returns
     -------
@@ -97,7 +97,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> str:
     return digest_of(data)
 
 
-def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Any:
+def load(path: Path, *, digest: str | None = None) -> Any:
     """Read a model that :func:`save` wrote; nothing but arrays is read, and no code is run.
 
     Parameters
@@ -117,6 +117,8 @@ def load(path: str | os.PathLike[str], *, digest: str | None = None) -> Any:
         The file is damaged, is no model of this library, is of a later version, or does not have the digest asked for.
     """
     name = os.fsdecode(path)
+    if not (digest is None or isinstance(digest, str)):
+        raise TypeError(f"digest={digest!r} is no string; give the hexadecimal one that save returned, or None to take any model.")
     try:
         return from_bytes(read_file(path, LATEST), digest)
     except BadModelFile as error:

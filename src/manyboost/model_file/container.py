@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -15,6 +16,7 @@ MAGIC = b"\x89MBOOST\n"
 HEAD = struct.Struct("<8sII")  # magic, version, length of the manifest
 DIGEST = hashlib.sha256().digest_size
 MAX_MANIFEST = 2**23
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 class BadModelFile(ValueError):
@@ -57,7 +59,7 @@ def unpacked(data: bytes, latest: int) -> tuple[int, bytes, memoryview]:
     return version, data[HEAD.size : start], memoryview(data)[start:-DIGEST]
 
 
-def read_file(path: str | os.PathLike[str], latest: int) -> bytes:
+def read_file(path: Path, latest: int) -> bytes:
     """What is in a file, if it begins as a model file does."""
     require(stat.S_ISREG(os.stat(path).st_mode), "this is no regular file")  # a pipe or device may have no end
     with open(path, "rb") as file:
@@ -66,20 +68,45 @@ def read_file(path: str | os.PathLike[str], latest: int) -> bytes:
         return head + file.read()
 
 
-def write_file(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write all of the data or nothing: an existing file is replaced once the new one is safely on the disk."""
-    target = os.path.realpath(os.fspath(path))
+def _mode_of_old_file(target: str, name: str) -> int | None:
+    """The rights that a file to be replaced gives, None where there is none; what is no file is not replaced by one."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "This is a folder; give the name of a file in it", name)
+    if not stat.S_ISREG(mode):
+        raise ValueError(f"path={name!r} is a pipe, a device or a socket and no regular file; give the name of a file, or of none yet.")
+    return stat.S_IMODE(mode)
+
+
+def write_file(data: bytes, path: Path) -> None:
+    """Write all of the data or nothing: an existing file is replaced once the new one is safely on the disk, and who may read it stays."""
+    name = os.fsdecode(path)
+    target = os.path.realpath(name)
+    mode = _mode_of_old_file(target, name)
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f".{secrets.token_hex(8)}.manyboost.tmp")
+
+    def opener(path: str, flags: int) -> int:  # with no more rights than the old file has, not even for a moment
+        return os.open(path, flags, 0o666 if mode is None else mode)
+
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=opener) as file:
+            if mode is not None:
+                with suppress(OSError):  # not every file system has modes
+                    os.chmod(temporary, mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary:  # a name that nobody has heard of
+            why = f"{error.strerror} (a model is written into a folder that exists and takes new files)"
+            raise OSError(error.errno, why, name) from None
         raise
     with suppress(OSError):  # not every system can do this with a folder
         handle = os.open(folder, os.O_RDONLY)

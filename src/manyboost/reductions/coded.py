@@ -21,6 +21,7 @@ from manyboost.labels import read_costs, read_labels
 from manyboost.maths.code_matrices import Code, column_distance, correctable, row_distance
 from manyboost.maths.links import best_temperature, softmax
 from manyboost.parameters import anything, check_parameters, checked, choice, is_learner, is_number_of_jobs, is_random_state
+from manyboost.threads import sensible_number
 from manyboost.validation import HELD_OUT_ROWS, N_FOLDS, number_of_pilots
 
 Floats = NDArray[np.float64]
@@ -187,11 +188,7 @@ class CodedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 base.set_params(**{name: int(seed) for name in names})
             return base.fit(some_of(rows), (target > 0).astype(np.intp), **_check_method_params(y, passed, rows))
 
-        return list(
-            Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(fit_one)(column, seed) for column, seed in zip(self.code_.T, seeds, strict=True)
-            )
-        )
+        return list(_parallel(self.n_jobs)(delayed(fit_one)(column, seed) for column, seed in zip(self.code_.T, seeds, strict=True)))
 
     def _calibrate(
         self,
@@ -283,9 +280,13 @@ def _answer(fitted: Any, X: Any) -> Floats:
     return 2.0 * np.asarray(fitted.predict(X)) - 1.0
 
 
+def _parallel(n_jobs: int | None) -> Parallel:
+    return Parallel(n_jobs=None if n_jobs is None else sensible_number(n_jobs), prefer="threads")
+
+
 def _answers(fitted: list[Any], X: Any, n_jobs: int | None) -> Floats:
     each: Callable[..., Any] = delayed(_answer)
-    return np.column_stack(Parallel(n_jobs=n_jobs, prefer="threads")(each(one, X) for one in fitted))
+    return np.column_stack(_parallel(n_jobs)(each(one, X) for one in fitted))
 
 
 def _folds(y: NDArray[np.intp], used: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

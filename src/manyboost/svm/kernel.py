@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from manyboost.parameters import check_parameters, checked, choice, flag, integer, number
+from manyboost.parameters import check_parameters, checked, choice, flag, integer, is_number, number
 from manyboost.svm.distinct_rows import DistinctRows
 from manyboost.svm.kernel_dual import Problem, solve
 from manyboost.svm.kernel_rows import CHUNK, RadialInSingle, checked_block, kernel_between
@@ -28,7 +27,7 @@ def is_kernel(value: Any) -> bool:
 def is_gamma(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("scale", "auto")
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and 0 < float(value) < np.inf
+    return is_number(value) and value > 0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -53,7 +53,10 @@ class MulticlassMachine(ClassifierMixin, BaseEstimator):
         used = labels.y >= 0
         if self.class_weight is not None:
             known = self.classes_[labels.y[used]]
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=known, sample_weight=weight[used])
+            try:
+                factors = compute_class_weight(self.class_weight, classes=self.classes_, y=known, sample_weight=weight[used])
+            except OverflowError:  # of a whole number, which may have any length
+                factors = np.array([np.inf])
             if not (np.isfinite(factors).all() and (factors > 0).all()):
                 raise ValueError(
                     f"class_weight={self.class_weight!r} has a factor that is not a positive number; leave rows of that class out."
