@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -220,6 +221,40 @@ def test_sparse_columns_are_cut_as_dense_ones(kind):
         max_bins = int(rng.choice([2, 5, 255]))
         dense = find_cuts(X, weight, n_categories, max_bins)
         assert equal_binnings(find_cuts(sparse_copy(X, kind), weight, n_categories, max_bins), dense), seed
+
+
+@pytest.mark.parametrize("max_bins", [2, 4, 255])
+def test_wide_sparse_columns_are_cut_and_binned_as_dense_ones(max_bins):
+    """Columns with nothing in them, with values only and with missing ones only, of either sign, by themselves and among others."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        n, p = 300, 400
+        X = np.where(rng.random((n, p)) < rng.choice([0.0, 0.01, 0.05, 1.0], p, p=[0.3, 0.3, 0.3, 0.1]), rng.standard_normal((n, p)), 0.0)
+        X = X.round(1) if seed % 2 else X
+        X[(X != 0) & (rng.random((n, p)) < rng.choice([0.0, 0.1, 1.0], p))] = np.nan
+        weight, none = np.ones(n) if seed % 3 else positive(rng, n), np.zeros(p, np.int32)
+        binning, held = find_cuts(X, weight, none, max_bins), sparse.csr_array(X)
+        assert equal_binnings(find_cuts(held, weight, none, max_bins), binning)
+        dense, stored = apply_bins(X, binning, ROW_MAJOR), apply_bins(held, binning, ROW_MAJOR)
+        np.testing.assert_array_equal(dense.features, stored.features)
+        zero_bins = [sum(cut < 0 for cut in binning.column_cuts(f).tolist()) for f in range(p)]
+        assert stored.features["zero_bin"][:-1].tolist() == zero_bins
+        label = rng.integers(0, 3, n)
+        np.testing.assert_array_equal(row_keys(stored, label), row_keys(dense, label))
+
+
+def test_cuts_and_keys_of_a_wide_sparse_matrix_take_memory_for_what_is_stored():
+    rng = np.random.default_rng(0)
+    n, p = 500, 1 << 16
+    X = sparse.csr_array((rng.integers(1, 5, 5000) / 2, (rng.integers(0, n, 5000), rng.integers(0, p, 5000))), shape=(n, p))
+    none = np.zeros(p, np.int32)
+    row_keys(apply_bins(X[:9], find_cuts(X[:9], np.ones(9), none, 255), ROW_MAJOR), np.zeros(9, int))  # compiles
+    tracemalloc.start()
+    try:
+        row_keys(apply_bins(X, find_cuts(X, np.ones(n), none, 255), ROW_MAJOR), np.zeros(n, int))
+        assert tracemalloc.get_traced_memory()[1] < 24 * 2**20  # words of all bins would take 128 MB
+    finally:
+        tracemalloc.stop()
 
 
 def test_zeros_left_out_of_a_sparse_matrix_count_even_if_they_weigh_nothing():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from tree_cases import CRITERIA, Case, make, sparse_copy
 
+from manyboost import SAMMEClassifier
 from manyboost.trees.binning import FEATURE_MAJOR, ROW_MAJOR, apply_bins, find_cuts
 from manyboost.trees.criteria import GINI_CRITERION
 from manyboost.trees.forest import ROWS_PER_BLOCK, Forest
@@ -85,11 +88,46 @@ def test_sparse_rows_and_threads_score_the_same(forests):
             many = np.resize(case.X, (2 * ROWS_PER_BLOCK + 3, case.X.shape[1]))
             expected = forest.columns(many)
             np.testing.assert_array_equal(forest.columns(many, pool.map), expected)
-            np.testing.assert_array_equal(forest.columns(sparse_copy(many, "csr")), expected)
+            held = sparse_copy(many, "csr")
+            np.testing.assert_array_equal(forest.columns(held), expected)
+            for one, other in zip(forest.contributions(held[:40]), forest.contributions(many[:40]), strict=True):
+                np.testing.assert_array_equal(one, other)
             np.testing.assert_array_equal(forest.columns(np.asfortranarray(many)), expected)
             assert forest.columns(many[:0]).shape == (0, N_COLUMNS)
             binned = apply_bins(sparse_copy(case.X, "csc"), case.binning, FEATURE_MAJOR)
             np.testing.assert_array_equal(binned_scores(grown, binned), forest.columns(case.X))
+
+
+def test_few_rows_at_a_time_score_the_same(forests, monkeypatch):
+    """As where trees ask for very many features of sparse rows."""
+    monkeypatch.setattr("manyboost.trees.forest.CELLS_PER_BLOCK", 1)
+    for case, _, forest in forests:
+        np.testing.assert_array_equal(forest.columns(sparse_copy(case.X, "csr")), forest.columns(case.X))
+
+
+def test_a_wide_sparse_table_is_learned_and_scored_in_memory_for_what_is_stored():
+    """65,536 columns, of which 40 have most of the values: dense blocks of 512 rows, or words of all bins, would take 256 MB."""
+    rng = np.random.default_rng(0)
+    n, p = 1200, 1 << 16
+    column = np.where(rng.random(9000) < 0.7, rng.integers(0, 40, 9000) * 1600, rng.integers(0, p, 9000))
+    X = sparse.csr_array((rng.standard_normal(9000), (rng.integers(0, n, 9000), column)), shape=(n, p))
+    X.sum_duplicates()
+    y = (X[:, [0, 1600, 3200]].toarray().sum(axis=1) > 0) + 2 * (rng.random(n) < 0.2)
+    model = SAMMEClassifier(n_estimators=3, max_depth=3, random_state=0, calibrate=False)
+    model.fit(X[:, :50], y).decision_function(X[:, :50])  # compiles
+    tracemalloc.start()
+    try:
+        scores = model.fit(X, y).decision_function(X)
+        assert tracemalloc.get_traced_memory()[1] < 64 * 2**20
+    finally:
+        tracemalloc.stop()
+    few = np.unique(model.forest_.nodes["feature"][model.forest_.nodes["feature"] >= 0])
+    assert len(few) > 3
+    dense = X[:600].toarray()  # more than a block
+    np.testing.assert_array_equal(model.decision_function(dense), scores[:600])
+    added, start = model.contributions(X[:4])
+    np.testing.assert_array_equal(added, model.contributions(dense[:4])[0])
+    assert set(np.flatnonzero(added.any(axis=(0, 2))).tolist()) <= set(few.tolist())
 
 
 def test_stages_are_the_sums_of_the_first_rounds(forests):

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyboost.compiled import compiled, compiled_part
+from manyboost.compiled import compiled
 from manyboost.trees.exact_sums import fine_exponent, on_fine_grid
 from manyboost.trees.lanes import FEW
-from manyboost.trees.random_numbers import words_of
+from manyboost.trees.random_numbers import mix, words_of
 from manyboost.trees.statistics import Floats
 
 MAX_BINS = 255
@@ -149,13 +149,11 @@ def find_cuts(X: Any, weight: Floats, n_categories: NDArray[np.int32], max_bins:
     uniform = bool((weight == weight[0]).all())
     whole = None if uniform else on_fine_grid(weight, fine_exponent(weight))
     if sparse.issparse(X):
-        X = X.tocsc()
+        return _sparse_cuts(X.tocsc(), np.ones(len(weight), np.int64) if whole is None else whole, n_categories, max_bins, each)
 
     def cuts_of(feature: int) -> Floats:
         if n_categories[feature]:
             return np.empty(0)
-        if sparse.issparse(X):
-            return _sparse_column_cuts(X, feature, weight if whole is None else whole, max_bins)
         values = _column(X, feature)
         known = ~np.isnan(values)
         if known.all():
@@ -167,19 +165,40 @@ def find_cuts(X: Any, weight: Floats, n_categories: NDArray[np.int32], max_bins:
     return Binning(np.concatenate([np.empty(0), *cuts]), offset, n_categories.astype(np.int32))
 
 
-def _sparse_column_cuts(X: Any, feature: int, weight: NDArray[Any], max_bins: int) -> Floats:
-    """As :func:`_column_cuts`, the zeros that are not stored being one value of their joint weight."""
-    if weight.dtype != np.int64:
-        weight = np.ones(len(weight), np.int64)
-    begin, end = X.indptr[feature], X.indptr[feature + 1]
-    values, rows = X.data[begin:end].astype(np.float64), X.indices[begin:end]
-    known = ~np.isnan(values)
-    weights = weight[rows[known]]
-    if len(rows) < X.shape[0]:
-        values, weights = np.append(values[known], 0.0), np.append(weights, weight.sum() - weight[rows].sum())
-    else:
-        values = values[known]
-    return _column_cuts(values, weights, max_bins)
+def _sparse_cuts(X: Any, weight: NDArray[np.int64], n_categories: NDArray[np.int32], max_bins: int, each: Mapper) -> Binning:
+    """As :func:`_column_cuts` of each column, the zeros that are not stored being one value of their joint weight.
+
+    A column with room for all of its values is cut between them, whatever they weigh: all such columns are cut together, since calls
+    of numpy for each of a hundred thousand columns would take longer than all else. Time and memory grow with what is stored.
+    """
+    n, p = X.shape
+    n_stored = np.diff(X.indptr)
+    numeric = n_categories == 0
+    together = numeric & (n_stored > 0) & (n_stored < max_bins)
+    chosen = np.flatnonzero(np.repeat(together, n_stored) & ~np.isnan(X.data))
+    with_zeros = np.flatnonzero(together & (n_stored < n))
+    values = np.append(X.data[chosen].astype(np.float64), np.zeros(len(with_zeros)))
+    column = np.append(np.repeat(np.arange(p, dtype=np.int32), n_stored)[chosen], with_zeros)
+    order = np.lexsort((values, column))
+    values, column = values[order], column[order]
+    step = np.flatnonzero((column[1:] == column[:-1]) & (values[1:] != values[:-1]))
+    total = weight.sum()
+
+    def cuts_of(feature: int) -> Floats:
+        begin, end = X.indptr[feature], X.indptr[feature + 1]
+        values, rows = X.data[begin:end].astype(np.float64), X.indices[begin:end]
+        known = ~np.isnan(values)
+        values, weights = values[known], weight[rows[known]]
+        if len(rows) < n:
+            values, weights = np.append(values, 0.0), np.append(weights, total - weight[rows].sum())
+        return _column_cuts(values, weights, max_bins)
+
+    alone = np.flatnonzero(numeric & (n_stored >= max_bins))
+    found = list(each(cuts_of, alone.tolist()))
+    cuts = np.concatenate([_midpoints(values[step], values[step + 1]), *found])
+    owner = np.append(column[step], np.repeat(alone, np.array([len(part) for part in found], np.intp)))
+    offset = np.append(0, np.cumsum(np.bincount(owner, minlength=p))).astype(np.int64)
+    return Binning(cuts[np.argsort(owner, kind="stable")], offset, n_categories.astype(np.int32))
 
 
 @compiled
@@ -196,6 +215,15 @@ def _bin_values(values, cuts, missing_bin, out):
             else:
                 high = middle
         out[i] = missing_bin if np.isnan(x) else low
+
+
+@compiled
+def _bin_stored(values, indptr, cuts, offset, out):
+    """:func:`_bin_values` of each column of a sparse matrix, as if all were numbers; one call, since there may be very many columns."""
+    for f in range(indptr.size - 1):
+        a, b = indptr[f], indptr[f + 1]
+        c, d = offset[f], offset[f + 1]
+        _bin_values(values[a:b], cuts[c:d], d - c + 1, out[a:b])
 
 
 def bin_values(values: Floats, binning: Binning, feature: int, out: NDArray[np.uint8]) -> None:
@@ -216,9 +244,8 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
     """The rows of ``X`` as bins; a sparse matrix stays sparse whatever ``layout`` is asked for."""
     n, p = X.shape
     n_bins = binning.n_bins()
-    zero_bin = np.empty(p, np.uint8)
-    for feature in range(p):
-        bin_values(np.zeros(1), binning, feature, zero_bin[feature : feature + 1])
+    n_negative = np.append(0, np.cumsum(binning.cuts < 0.0))
+    zero_bin = np.diff(n_negative[binning.offset])  # the number of cuts below zero; a column of categories has none
     features = np.zeros(p + 1, FEATURE)
     features["offset"][1:] = np.cumsum(n_bins + 1)
     features["n_bins"][:p], features["zero_bin"][:p], features["categorical"][:p] = n_bins, zero_bin, binning.n_categories > 0
@@ -229,11 +256,13 @@ def apply_bins(X: Any, binning: Binning, layout: int, each: Mapper = map) -> Tab
         layout = SPARSE
         columns = X.tocsc()
         coded = np.empty(columns.nnz, np.uint8)
-        for feature in range(p):
-            begin, end = columns.indptr[feature], columns.indptr[feature + 1]
-            part = coded[begin:end]
-            bin_values(columns.data[begin:end].astype(np.float64), binning, feature, part)
-            missing[feature] = bool((part == n_bins[feature]).any())
+        values, indptr = np.asarray(columns.data, np.float64), columns.indptr.astype(np.int64)
+        _bin_stored(values, indptr, binning.cuts, binning.offset, coded)
+        for feature in np.flatnonzero(binning.n_categories).tolist():
+            begin, end = indptr[feature], indptr[feature + 1]
+            bin_values(values[begin:end], binning, feature, coded[begin:end])
+        where = np.flatnonzero(coded == np.repeat(n_bins.astype(np.uint8), np.diff(indptr)))
+        missing[np.searchsorted(indptr, where, side="right") - 1] = True
         rows = sparse.csc_array((coded, columns.indices, columns.indptr), shape=(n, p)).tocsr()
         rows.sort_indices()
         stored = Stored(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
@@ -331,19 +360,20 @@ def put_in_order(table: Table, order: NDArray[np.intp]) -> Table:
     return table
 
 
-@compiled_part
-def _add_stored_keys(stored, features, words, keys):
-    """:func:`_add_keys` of sparse rows."""
-    if stored is None:
-        return
+@compiled
+def _add_stored_keys(stored, zeros, keys):
+    """:func:`_add_keys` of sparse rows, ``zeros`` being each feature's word of its ``zero_bin``.
+
+    Other words are made where they are met: those of all bins of all features would be far more than what is stored.
+    """
     base = np.uint64(0)
-    for f in range(features.size - 1):
-        base += words[f, features[f].zero_bin]
+    for f in range(zeros.size):
+        base += zeros[f]
     for i in range(keys.size):
         key = base
         for e in range(stored.indptr[i], stored.indptr[i + 1]):
-            f = stored.indices[e]
-            key += words[f, stored.entries[e]] - words[f, features[f].zero_bin]
+            f = np.int64(stored.indices[e])
+            key += mix(np.uint64(256 * f + stored.entries[e])) - zeros[f]
         keys[i] += key
 
 
@@ -351,9 +381,7 @@ def _add_stored_keys(stored, features, words, keys):
 def _add_keys(table, words, keys):
     """Add a word of (column, code) for each column; the words wrap around, so the order does not matter."""
     n_columns = table.columns.size - 1
-    if table.layout == SPARSE:
-        _add_stored_keys(table.stored, table.features, words, keys)
-    elif table.layout == ROW_MAJOR:
+    if table.layout == ROW_MAJOR:
         for i in range(table.n_rows):
             for c in range(n_columns):
                 keys[i] += words[c, table.bins[i, c]]
@@ -382,8 +410,12 @@ def row_keys(table: Table, label: NDArray[np.integer]) -> NDArray[np.uint64]:
     """A 64-bit key of each row's bins and label: equal rows have equal keys, wherever they stand and however they are stored."""
     if len(label) != table.n_rows:  # the kernel checks no bounds
         raise ValueError(f"there are {len(label)} labels for {table.n_rows} rows.")
-    words = words_of(np.arange(table.n_features * 256, dtype=np.uint64))
-    keys = words_of(label.astype(np.uint64) + np.uint64(words.size))  # as if of one more feature: words of its own
-    words = words.reshape(-1, 256)
-    _add_keys(table, words if table.layout == SPARSE else _words_of_codes(table, words), keys)
+    n_words = 256 * table.n_features
+    keys = words_of(label.astype(np.uint64) + np.uint64(n_words))  # as if of one more feature: words of its own
+    if table.stored is not None:
+        zeros = 256 * np.arange(table.n_features, dtype=np.uint64) + table.features["zero_bin"][:-1].astype(np.uint64)
+        _add_stored_keys(table.stored, words_of(zeros), keys)
+    else:
+        words = words_of(np.arange(n_words, dtype=np.uint64)).reshape(-1, 256)
+        _add_keys(table, _words_of_codes(table, words), keys)
     return keys

@@ -6,7 +6,7 @@ Every tree adds the vector of a row's leaf to some neighbouring columns of that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,8 @@ MEMBER_NODE = np.dtype(
     ],
     align=True,
 )
+CELLS_PER_BLOCK = 1 << 22  # of sparse rows made dense by a thread, 32 MB: fewer rows than usual where trees ask for over 8192 features
+FEWEST_ROWS = 16  # of a block, which reads all trees anew
 MEMBER = np.dtype([("root", np.int64), ("width", np.int32), ("column", np.int32), ("round", np.int32)], align=True)
 
 
@@ -55,8 +57,8 @@ def _mean_vectors(nodes, values, members, means):
 
 
 @compiled
-def _add_contributions(X, nodes, masks, means, members, out):
-    """Add to ``out`` (n, p, C) what each split on a row's way changes in the mean vector."""
+def _add_contributions(X, nodes, masks, means, members, features, out):
+    """Add to ``out`` (n, p, C) what each split on a row's way changes in the mean vector; the nodes' feature f is ``features[f]`` there."""
     for t in range(len(members)):
         root, width, column = members[t].root, members[t].width, members[t].column
         for i in range(X.shape[0]):
@@ -65,9 +67,14 @@ def _add_contributions(X, nodes, masks, means, members, out):
             while f >= 0:
                 child = root + nodes[n].left + goes_right(X[i, f], nodes, n, masks)
                 for k in range(width):
-                    out[i, f, column + k] += means[child, k] - means[n, k]
+                    out[i, features[f], column + k] += means[child, k] - means[n, k]
                 n = child
                 f = nodes[n].feature
+
+
+def _dense(block: Any, features: NDArray[np.int32]) -> Floats:
+    """Rows as scoring wants them; of sparse ones only these features, for a row may have a million."""
+    return np.ascontiguousarray(block[:, features].toarray() if sparse.issparse(block) else block, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,22 @@ class Forest:
     def _scorer(self) -> Scorer:
         return make_scorer(self.nodes, self.values, self.members)
 
+    @cached_property
+    def _narrow(self) -> tuple[NDArray[np.int32], Forest]:
+        """The features that any node asks for, and this forest as one of these features alone."""
+        inner = self.nodes["feature"] >= 0
+        features, place = np.unique(self.nodes["feature"][inner], return_inverse=True)
+        nodes = self.nodes.copy()
+        nodes["feature"][inner] = place
+        return features, replace(self, nodes=nodes)
+
+    def _to_read(self, X: Any) -> tuple[NDArray[np.int32], Forest, int]:
+        """The features to be read, of sparse rows no more than are asked for; the forest that reads them; rows to be taken at a time."""
+        if not sparse.issparse(X):
+            return np.arange(X.shape[1], dtype=np.int32), self, ROWS_PER_BLOCK
+        features, narrow = self._narrow
+        return features, narrow, min(ROWS_PER_BLOCK, max(FEWEST_ROWS, CELLS_PER_BLOCK // max(1, len(features))))
+
     def first_rounds(self, n_rounds: int) -> Forest:
         """Only the members of the first rounds."""
         n = int(np.searchsorted(self.members["round"], n_rounds))
@@ -183,16 +206,16 @@ class Forest:
     def add_to(self, columns: Floats, X: Any, members: range | None = None, each: Callable[..., Iterable[Any]] = map) -> None:
         """Add the members' leaf vectors to ``columns`` (n, C) for the rows of ``X``; ``each`` may be a thread pool's map."""
         chosen = range(len(self.members)) if members is None else members
+        features, forest, n_rows = self._to_read(X)
+        scorer = forest._scorer  # made once, not by each thread
 
         def add(start: int) -> None:
-            block = X[start : start + ROWS_PER_BLOCK]
-            dense = block.toarray() if sparse.issparse(block) else block
-            dense = np.ascontiguousarray(dense, dtype=np.float64)
-            part = columns[start : start + ROWS_PER_BLOCK]
+            dense = _dense(X[start : start + n_rows], features)
+            part = columns[start : start + n_rows]
             place = np.empty(len(dense), np.int32)
-            add_scores(dense, self.nodes, self.masks, self.values, self._scorer, chosen.start, chosen.stop, place, part)
+            add_scores(dense, forest.nodes, forest.masks, forest.values, scorer, chosen.start, chosen.stop, place, part)
 
-        list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
+        list(each(add, range(0, X.shape[0], n_rows)))
 
     def columns(self, X: Any, each: Callable[..., Iterable[Any]] = map) -> Floats:
         """The sum of all members for each row, (n, C)."""
@@ -211,13 +234,13 @@ class Forest:
         for member in self.members:
             start[member["column"] : member["column"] + member["width"]] += means[member["root"], : member["width"]]
         out = np.zeros((X.shape[0], X.shape[1], self.n_columns))
+        features, forest, n_rows = self._to_read(X)
 
         def add(first: int) -> None:
-            block = X[first : first + ROWS_PER_BLOCK]
-            dense = np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-            _add_contributions(dense, self.nodes, self.masks, means, self.members, out[first : first + ROWS_PER_BLOCK])
+            dense = _dense(X[first : first + n_rows], features)
+            _add_contributions(dense, forest.nodes, forest.masks, means, forest.members, features, out[first : first + n_rows])
 
-        list(each(add, range(0, X.shape[0], ROWS_PER_BLOCK)))
+        list(each(add, range(0, X.shape[0], n_rows)))
         return out, start
 
     def explained(self, row: Any) -> Any:
