@@ -37,8 +37,6 @@ from manyboost.trees.binning import Binning
 from manyboost.validation import hold_out
 from manyboost.weak_learning import Ensemble, Rows, Settings, Validation
 
-USED_ONCE = ("estimator", "max_bins", "categorical_features")  # when a fit begins, and not when it goes on
-
 
 def _equal(one: Floats | None, other: Floats | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
@@ -123,7 +121,7 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
         if going_on:
             self._check_same_task(labels.classes)
         else:
-            self._learnt_with = {name: getattr(self, name) for name in USED_ONCE}
+            self._learnt_with = self._used_once()
             self.classes_ = labels.classes
             self.cost_matrix_: Floats | None = read_costs(self.cost_matrix, labels.classes)
             self._columns: Columns = columns
@@ -174,11 +172,15 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
             )
         if not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: y has other classes than in the earlier fit; use warm_start=False to start anew.")
-        for name, value in getattr(self, "_learnt_with", {}).items():  # not of a model that comes from a file
-            if value is not getattr(self, name) and repr(value) != repr(getattr(self, name)):
+        for name, value in self._used_once().items():
+            if value != self._learnt_with[name]:
                 self._refuse_to_go_on(name)
         if not _equal(read_costs(self.cost_matrix, classes), self.cost_matrix_):
             self._refuse_to_go_on("cost_matrix")
+
+    def _used_once(self) -> dict[str, str]:
+        """The parameters that are used when a fit begins, and not when it goes on, in words."""
+        return {name: repr(getattr(self, name)) for name in ("estimator", "max_bins", "categorical_features")}
 
     def _refuse_to_go_on(self, name: str) -> NoReturn:
         raise ValueError(f"warm_start: {name} is not what it was in the earlier fit; set it back, or use warm_start=False to start anew.")

@@ -135,6 +135,7 @@ class Members:
             "_binning": None,
             "_space": None,
             "_seed": whole(manifest["seed"], 0, 2**31 - 1, "the seed"),
+            "_learnt_with": model._used_once(),
             **model._fitted_attributes(read.ensemble, decoder, temperature),
             **read.attributes,
         }
