@@ -75,9 +75,11 @@ def test_quantiles_by_hand():
     assert cuts_of(range(8), max_bins=2) == [3.5]
     assert cuts_of(range(3), max_bins=2) == [1.5]  # the second value reaches the half
     assert cuts_of([0, 1, 2, 3], weight=[9, 1, 1, 1], max_bins=3) == [0.5]  # one value may hold several quantiles
-    assert cuts_of([0, 1, 2, 3], weight=[1, 1, 1, 9], max_bins=3) == [2.5]  # and leaves a bin to the lighter ones before it
-    assert cuts_of([0, 1, 2, 3, 4], weight=[1, 1, 18, 1, 1], max_bins=4) == [1.5, 2.5]
-    assert cuts_of([0, 1, 2, 3], weight=[1, 4, 4, 3], max_bins=3) == [1.5, 2.5]  # one that holds a single quantile has none to spare
+    # a value shares its bin with lighter ones before it that reach no quantile of their own, even where that leaves no cut at all ...
+    assert cuts_of([0, 1, 2, 3], weight=[1, 1, 1, 9], max_bins=3) == []
+    # ... but where it holds four and more, it leaves one of its bins to them
+    assert cuts_of(range(6), weight=[1, 1, 1, 1, 1, 95], max_bins=5) == [4.5]
+    assert cuts_of(range(7), weight=[1, 1, 1, 95, 1, 1, 1], max_bins=5) == [2.5, 3.5]
 
 
 def test_the_sign_of_a_column_does_not_hide_its_rare_values():

@@ -22,6 +22,7 @@ from manyboost.trees.random_numbers import mix, words_of
 from manyboost.trees.statistics import Floats
 
 MAX_BINS = 255
+HEAVY = 4  # quantiles that one value holds, from which on it leaves a bin to the lighter ones before it
 FEATURE_MAJOR, ROW_MAJOR, SPARSE = range(3)
 FEATURE = np.dtype(
     [
@@ -134,8 +135,8 @@ def _column_cuts(values: Floats, weights: NDArray[np.int64] | None, max_bins: in
     each, over = divmod(int(cumulative[-1]), max_bins)  # total * k / max_bins, rounded up, in integers: a tie must not hang on a rounding
     k = np.arange(1, max_bins)
     last, n_quantiles = np.unique(np.searchsorted(cumulative[:-1], each * k - (-over * k // max_bins)), return_counts=True)
-    # a value that holds several quantiles leaves bins to spare: one for the lighter ones before it, which would be told from it nowhere
-    last = np.union1d(last, last[(n_quantiles > 1) & (last > 0)] - 1)  # the last value of each bin
+    # a value that holds many quantiles leaves bins to spare: one for the lighter ones before it, which would be told from it nowhere
+    last = np.union1d(last, last[(n_quantiles >= HEAVY) & (last > 0)] - 1)  # the last value of each bin
     last = last[last < len(distinct) - 1]
     return _midpoints(distinct[last], distinct[last + 1])
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.trees.binning import FEATURE_MAJOR, Table
+from manyboost.trees.binning import FEATURE_MAJOR, HEAVY, Table
 from manyboost.trees.criteria import ENTROPY, EXPONENTIAL, GINI, LEAST_SQUARES, NEWTON, PAIR_OF_CLASSES, SHARED_SIGN, Criterion, Rule
 from manyboost.trees.forest import Forest
 from manyboost.trees.growing import GrowthLimits, Tree
@@ -110,7 +110,7 @@ def sum_leaves(statistics: Statistics, leaf: Sequence[int], n_leaves: int) -> Fl
 def column_cuts(values: Sequence[float], weights: Sequence[int], max_bins: int) -> list[float]:
     """Where a numeric column is cut: after the value at which the cumulative weight reaches each of the quantiles.
 
-    Also before a value at which it reaches several of them.
+    Also before a value at which it reaches many of them.
     """
     mass: dict[float, int] = {}
     for value, weight in zip(values, weights, strict=True):
@@ -122,7 +122,7 @@ def column_cuts(values: Sequence[float], weights: Sequence[int], max_bins: int) 
     else:
         cumulative = [sum(mass[value] for value in distinct[: at + 1]) for at in range(len(distinct))]
         reached = [next(at for at, c in enumerate(cumulative) if c * max_bins >= k * cumulative[-1]) for k in range(1, max_bins)]
-        after = {*reached, *(at - 1 for at in reached if at > 0 and reached.count(at) > 1)}
+        after = {*reached, *(at - 1 for at in reached if at > 0 and reached.count(at) >= HEAVY)}
     return [_midpoint(distinct[at], distinct[at + 1]) for at in sorted(after) if at + 1 < len(distinct)]
 
 
