@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -181,6 +182,10 @@ def test_counts_and_fractions():
     assert (on.tie, int(on.seed)) == (COARSE_TIE, 2**64 - 1)
     assert GrowthLimits(max_leaf_nodes=5).on(1000, 0.0, 0).max_leaves == 5
     assert GrowthLimits(min_samples_leaf=1.0).on(7, 0.0, 0).min_leaf == 7  # a float is a fraction: all rows
+    for quarter in (np.float32(0.25), Fraction(1, 4)):
+        on = GrowthLimits(min_samples_leaf=quarter, min_samples_split=2 * quarter).on(10, 0.0, 0)
+        assert (on.min_leaf, on.min_split) == (3, 5)
+    assert GrowthLimits(min_samples_leaf=np.int32(4)).on(10, 0.0, 0).min_leaf == 4
     assert GrowthLimits(max_depth=10**6).on(100, 0.0, 0).max_leaves == 100
 
 
