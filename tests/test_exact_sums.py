@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from manyboost.threads import WORTH_SHARING, Threads
 from manyboost.trees import reference
 from manyboost.trees.exact_sums import (
     COARSE_BITS,
     COARSE_BLOCK,
     TOTAL_BITS,
-    WORTH_A_KERNEL,
     exact_total,
     exponent_by_counts,
     fine_exponent,
@@ -62,7 +62,7 @@ def test_exponents_at_a_power_of_two(small, unit):
             assert [*first.tolist(), *second.tolist()] == [reference.on_grid(x, exponent) for x in values]
 
 
-@pytest.mark.parametrize("n", [200_000, WORTH_A_KERNEL])
+@pytest.mark.parametrize("n", [200_000, WORTH_SHARING])
 def test_exponents_of_many_values(n):
     values = np.random.default_rng(n).lognormal(0, 20, n)
     for numbers in (values, np.ones(n), np.full(n, 1e308), np.append(np.full(n, 2.0**-20 / n), 1.0)):  # and such as a little decides
@@ -178,3 +178,26 @@ def test_leaf_sums_are_those_of_the_reference():
         leaf = rng.integers(0, 3, n).astype(np.int32)
         for s in random_statistics(rng, n):
             np.testing.assert_array_equal(sum_leaves(s, leaf, 3), reference.sum_leaves(s, leaf, 3))
+
+
+def test_many_values_are_put_on_a_grid_by_several_threads_as_by_one():
+    rng = np.random.default_rng(0)
+    n = WORTH_SHARING // 2
+    ends = np.array([0, 1000, n // 3, n])
+    for dense, weight in (
+        (rng.normal(0, 1e5, (n, 3)), np.empty(0)),
+        (np.empty((n, 0)), rng.lognormal(0, 20, 2 * n)),
+        (rng.normal(0, 1, (n, 2)), rng.lognormal(0, 3, n)),
+        (np.full((n, 2), 2.0**-20 / (2 * n)), np.append(np.zeros(n - 1), 1.0)),  # of which a little decides
+    ):
+        exponent = exponent_by_counts(dense, weight)
+        found = [to_fine_grid(dense, weight, 1, (np.empty, np.empty)), to_coarse_grid(dense, weight, 1)]
+        with Threads.of(2) as team, team.sharing(ends):
+            assert fine_exponent(dense, weight) == exponent
+            shared = [to_fine_grid(dense, weight, 1, (np.empty, np.empty)), to_coarse_grid(dense, weight, 1)]
+        largest = max(np.abs(dense).max(initial=0), np.abs(weight).max(initial=0))
+        for exponent_asked, alone, together in zip((exponent - 1, reference.coarse_exponent([largest]) - 1), found, shared, strict=True):
+            assert alone[2] == together[2] == exponent_asked
+            for values, whole, other in zip((dense, weight), alone, together, strict=False):
+                np.testing.assert_array_equal(whole, np.rint(np.ldexp(values, exponent_asked)).astype(np.int64))
+                np.testing.assert_array_equal(other, whole)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.optimize import brentq
 
 from manyboost.maths.steps import separator_root
+from manyboost.maths.totals import total
 from manyboost.rows import along_direction, scaled_at_classes, sides_and_costs
+from manyboost.threads import WORTH_SHARING, Threads
 
 
 def test_factors_sides_and_costs():
@@ -31,6 +34,16 @@ def test_weights_along_a_direction():
         y, D, v = rng.integers(0, K, 500).astype(np.uint16), rng.exponential(size=(500, K)), rng.standard_normal(K)
         Y = 2 * np.eye(K)[y] - 1
         np.testing.assert_allclose(along_direction(D, v, y), np.column_stack([(Y * D) @ v, D @ v**2]), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 1000, WORTH_SHARING + 5])
+def test_a_total_is_the_same_on_any_number_of_threads(n):
+    for values in (np.random.default_rng(n).lognormal(0, 5, n), np.random.default_rng(n).lognormal(0, 5, (n, 3))):
+        alone = total(values)
+        np.testing.assert_allclose(alone, values.sum(), rtol=1e-14)
+        for n_threads in (2, 3):
+            with Threads.of(n_threads) as team, team.sharing(np.array([0, n // 7, n // 2, n])):
+                assert total(values) == alone
 
 
 def test_the_root_of_a_separator_is_that_of_a_bracketing_method():

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from manyboost.maths.totals import total
+
 Floats = NDArray[np.float64]
 RANGE = 200  # binary orders of magnitude
 
@@ -52,12 +54,12 @@ class Weights:
     @cached_property
     def _sums(self) -> Floats:
         """Of all values, or of each row of them."""
-        return np.asarray(np.sum(self.values, keepdims=True).reshape(1) if len(self.exponent) == 1 else self.values.sum(axis=1))
+        return np.array([total(self.values)]) if len(self.exponent) == 1 else np.array([total(row) for row in self.values])
 
     @property
     def sum(self) -> float:
         """Of all values."""
-        return float(self._sums[0]) if len(self.exponent) == 1 else float(self.values.sum())
+        return float(self._sums.sum())
 
     def updated(self, values: Floats) -> Weights:
         """New values on the same scale, brought back into range if they are about to leave it."""

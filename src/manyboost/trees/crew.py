@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import Kernel, compiled_part
 from manyboost.threads import Threads
-from manyboost.trees.binning import ROW_MAJOR, Table
+from manyboost.trees.binning import Table
 from manyboost.trees.nodes import AT_HAND, SPLITS, finish_nodes, make_job, part_rows, tell_leaves
 from manyboost.waiting import LOOKS, add, let_others_work, look
 
 THREAD_WORK = 1 << 16  # rows times columns of a node from which on it is worth meeting
 NODES_OF_A_TREE = 16  # as many times that must be in the root: to wake a thread, once for a tree, may take a quarter of a millisecond
-CELLS_AT_RANDOM = 4  # are compared with thresholds while one is counted in a histogram
 ARRIVED, GIVEN_UP, TURN, N_WORDS = 0, 1, 8, 16  # words that threads meet by, in cache lines of their own
 LINES_APART = 128  # bytes between what two threads write: they would wait for each other at one line of cache
 
@@ -42,14 +41,14 @@ class Crew(NamedTuple):
 NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), 0, 0)
 
 
-def by_crew(team: Threads, kernel: Kernel, given: tuple[Any, ...], least: int, tall: int, *then: Any) -> Any:
+def by_crew(team: Threads, kernel: Kernel, given: tuple[Any, ...], tall: int, *then: Any) -> Any:
     """Have a kernel called by all of a team, each with its place in a crew behind what is given; what the first returns."""
     if team.n == 1:
         return kernel(*given, NOBODY_ELSE, *then)
     words, returned = np.zeros(N_WORDS, np.int64), []
 
     def work(part: int) -> None:
-        found = kernel(*given, Crew(part, team.n, words, least, tall), *then)
+        found = kernel(*given, Crew(part, team.n, words, THREAD_WORK, tall), *then)
         if part == 0:
             returned.append(found)
 
@@ -60,14 +59,9 @@ def by_crew(team: Threads, kernel: Kernel, given: tuple[Any, ...], least: int, t
     return returned[0]
 
 
-def work_worth_sharing(table: Table) -> int:
-    """Rows times columns of a node from which on threads share it."""
-    return THREAD_WORK * (CELLS_AT_RANDOM if table.layout == ROW_MAJOR else 1)
-
-
 def is_worth_a_crew(n_rows: int, table: Table) -> bool:
     """Are these rows so many that several threads grow a tree sooner than one?"""
-    return n_rows * (len(table.columns) - 1) >= work_worth_sharing(table) * (NODES_OF_A_TREE if THREAD_WORK > 1 else 1)
+    return n_rows * (len(table.columns) - 1) >= THREAD_WORK * (NODES_OF_A_TREE if THREAD_WORK > 1 else 1)
 
 
 @compiled_part

@@ -13,14 +13,14 @@ The fine grid follows from the sum of the powers of two at or below all values, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyboost.compiled import compiled, compiled_part
-from manyboost.threads import over_rows
+from manyboost.compiled import Kernel, compiled, compiled_part
+from manyboost.threads import WORTH_SHARING, over_rows
 from manyboost.trees.statistics import Floats, Statistics
 
 TOTAL_BITS = 62
@@ -32,7 +32,7 @@ IN_DOUBT = 1 << 20  # an exponent that no grid has
 VALUES_AT_ONCE = 1 << 13  # stay in the cache, and take little beside a small table
 BITS_OF_POWER = np.int64(0x7FF << 52)  # of a number, those of the power of two at or below its absolute value
 DOUBT = 2.0**-20  # far more than adding up a table rounds
-WORTH_A_KERNEL = 1 << 20  # values; numpy, which need not be compiled first, takes twice as long for them
+LANES = 64  # sums of powers that are kept at once, in vector registers
 Empty = Callable[[Any, Any], NDArray[Any]]
 
 
@@ -84,8 +84,22 @@ def _exponent_by_largest(first, second):
 
 
 @compiled
-def _quick_exponent(first, second):
-    return _exponent_by_largest(first, second)
+def _add_up_powers(values):
+    """The sum of the powers of two at or below the absolute values, but for rounding; infinite where they are too large."""
+    bits, sums, room = values.view(np.int64), np.zeros(LANES), np.empty(LANES, np.int64)
+    powers = room.view(np.float64)
+    for begin in range(0, bits.size, LANES):
+        these = bits[begin : begin + LANES]
+        for lane in range(these.size):
+            room[lane] = these[lane] & BITS_OF_POWER
+        for lane in range(these.size):
+            sums[lane] += powers[lane]
+    return sums.sum()
+
+
+@compiled
+def _bits_of_largest_of(values):
+    return _bits_of_largest(values)
 
 
 @compiled_part
@@ -117,9 +131,12 @@ def _round_to_coarse_grid(values, scale, out):
 
 
 @compiled
-def _to_coarse_grid(first, second, less, out_first, out_second):
-    """Both on the grid that their largest value allows, made coarser by ``less``; its exponent."""
-    bits = max(_bits_of_largest(first), _bits_of_largest(second))
+def _to_coarse_grid(first, second, less, largest, out_first, out_second):
+    """Both on the grid that their largest value allows, made coarser by ``less``; its exponent.
+
+    The bits of the largest are found here if those that are given are below zero.
+    """
+    bits = largest if largest >= 0 else max(_bits_of_largest(first), _bits_of_largest(second))
     exponent = (min(COARSE_BITS - ((bits >> 52) - 1022), 1000) if bits > 0 else 0) - less
     _round_to_coarse_grid(first, math.ldexp(1.0, exponent), out_first)
     _round_to_coarse_grid(second, math.ldexp(1.0, exponent), out_second)
@@ -171,8 +188,35 @@ def _flat(values: Floats) -> Floats:
     return np.ascontiguousarray(values).reshape(-1)
 
 
+def _each_part(work: Callable[[Floats], Any], *arrays: Floats) -> list[Any]:
+    """What is found of parts of the values, by all threads where they are many: those of the same rows by the same thread."""
+    found: list[Any] = []
+    for values in arrays:
+        flat, width = _flat(values), values.size // max(len(values), 1)
+
+        def of_rows(start: int, end: int, flat: Floats = flat, width: int = width) -> None:
+            found.append(work(flat[start * width : end * width]))
+
+        over_rows(len(values), width, of_rows)
+    return found
+
+
+def _put_parts(kernel: Kernel, given: Sequence[Floats], less: int, known: int, out: Sequence[NDArray[Any]]) -> int:
+    """Have rows put on the grid of which enough is known, in the same way; its exponent."""
+    exponents = []
+    for values, made in zip(given, out, strict=True):
+        flat, whole, width = _flat(values), made.reshape(-1), made.size // max(len(made), 1)
+
+        def put(start: int, end: int, flat: Floats = flat, whole: NDArray[Any] = whole, width: int = width) -> None:
+            part = slice(start * width, end * width)
+            exponents.append(kernel(flat[part], flat[:0], less, known, whole[part], whole[:0]))
+
+        over_rows(len(made), width, put)
+    return int(exponents[0])
+
+
 def _sum_of_powers_in_floats(values: Floats) -> float:
-    """The sum of the powers of two at or below the absolute values, but for rounding; infinite where they are too large."""
+    """:func:`_add_up_powers` by numpy, which need not be compiled first."""
     total, bits, room = 0.0, values.view(np.int64), np.empty(min(VALUES_AT_ONCE, len(values)), np.int64)
     for start in range(0, len(bits), VALUES_AT_ONCE):
         part = bits[start : start + VALUES_AT_ONCE]
@@ -195,18 +239,14 @@ def exponent_by_counts(*arrays: Floats) -> int:
 
 def fine_exponent(*arrays: Floats) -> int:
     """The e for which the absolute total of all values, times 2**e, has at most 62 bits."""
-    flat = [_flat(values) for values in arrays]
-    if sum(map(len, flat)) >= WORTH_A_KERNEL:
-        second = flat[1] if len(flat) == 2 else np.concatenate([np.empty(0), *flat[1:]])
-        found = int(_quick_exponent(flat[0], second))
-        return exponent_by_counts(*flat) if found == IN_DOUBT else found
+    add_up = _add_up_powers if sum(values.size for values in arrays) >= WORTH_SHARING else _sum_of_powers_in_floats
     with np.errstate(over="ignore"):
-        total = sum(map(_sum_of_powers_in_floats, flat))
+        total = sum(_each_part(add_up, *arrays))
     if total == 0:
         return 0
     fraction, exponent = math.frexp(total)
     if not 0.5 + DOUBT < fraction < 1 - DOUBT:  # at a power of two rounding may decide, and infinity has no fraction
-        return exponent_by_counts(*flat)
+        return exponent_by_counts(*arrays)
     return min(max(TOTAL_BITS - 1 - exponent, -MOST_EXPONENT), MOST_EXPONENT)
 
 
@@ -218,10 +258,11 @@ def to_fine_grid(
     With ``first_only`` the second has a part in the exponent alone, and is empty.
     """
     out = empty[0](first.shape, np.int64), empty[1](0 if first_only else second.shape, np.int64)
-    given, made = (_flat(first), _flat(second)), (out[0].reshape(-1), out[1].reshape(-1))
-    exponent = int(_to_fine_grid(*given, less, IN_DOUBT, *made))
+    flat, exponent = (_flat(first), _flat(second), out[0].reshape(-1), out[1].reshape(-1)), IN_DOUBT
+    if first.size + second.size < WORTH_SHARING:
+        exponent = int(_to_fine_grid(*flat[:2], less, IN_DOUBT, *flat[2:]))
     if exponent == IN_DOUBT:
-        exponent = int(_to_fine_grid(*given, less, fine_exponent(*given), *made))
+        exponent = _put_parts(_to_fine_grid, (first, second), less, fine_exponent(first, second), out)
     return *out, exponent
 
 
@@ -230,7 +271,11 @@ def to_coarse_grid(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
     """The same in 32 bits. The exponent is that at which the largest absolute value has at most 24 bits, less ``less``."""
     out = empty[0](first.shape, np.int32), empty[1](second.shape, np.int32)
-    exponent = int(_to_coarse_grid(_flat(first), _flat(second), less, out[0].reshape(-1), out[1].reshape(-1)))
+    if first.size + second.size < WORTH_SHARING:
+        exponent = int(_to_coarse_grid(_flat(first), _flat(second), less, -1, out[0].reshape(-1), out[1].reshape(-1)))
+    else:
+        largest = max(_each_part(_bits_of_largest_of, first, second))
+        exponent = _put_parts(_to_coarse_grid, (first, second), less, largest, out)
     return *out, exponent
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from manyboost.threads import ALONE, MOST_SEGMENTS, Threads, pieces_of, segments_at_hand
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, ROW_MAJOR, SPARSE, Stored, Table
-from manyboost.trees.crew import LINES_APART, by_crew, is_worth_a_crew, work_worth_sharing
+from manyboost.trees.crew import LINES_APART, by_crew, is_worth_a_crew
 from manyboost.trees.criteria import PAIR_OF_CLASSES, Criterion, Rule
 from manyboost.trees.exact_sums import Empty, to_coarse_grid, to_fine_grid
 from manyboost.trees.histogram_splits import COLUMNS_PER_PASS, grow_by_histogram
@@ -395,7 +395,7 @@ class Grower:
             kept = None if plain and spare is None else changes
             grow, given = grow_by_histogram, (*context, kept, labels, weights, pool, partials, *room.workspace)
         n_partial = self._n_partial(grid.size)
-        by_crew(team, grow, given, work_worth_sharing(self.table), ROWS_OF_BIN * n_partial if n_partial else NEVER, leaf)
+        by_crew(team, grow, given, ROWS_OF_BIN * n_partial if n_partial else NEVER, leaf)
         tree = self._tree(growth, grid, exponent)
         return tree, tree.leaves_of(self.table) if leaves and not whole else leaf
 

@@ -55,6 +55,19 @@ def find_runs(labels, start, end, runs):
 
 
 @compiled_part
+def runs_of_piece(of_all, start, end, runs):
+    """:func:`find_runs` among rows ``start`` to ``end`` of the table, from the runs of all of them; 0 if those are not known."""
+    n_runs = 0
+    for run in range(1, of_all[0] + 1):
+        begin = max(of_all[run], start)
+        if begin < min(of_all[run + 1], end):
+            n_runs += 1
+            runs[n_runs] = begin
+    runs[n_runs + 1] = end
+    runs[0] = n_runs
+
+
+@compiled_part
 def runs_of_node(of_all, label, rows, start, end, runs, labels):
     """:func:`find_runs` among ``rows[start:end]``, which are in their order, from the runs of all rows; the label where each begins."""
     n_runs, at = 0, start
@@ -112,11 +125,12 @@ def _add_run(table, first, last, rows, start, end, in_order, weights, size, apar
 
 
 @compiled_part
-def _add_short_run(column, rows, start, end, weights, size, hist):
+def _add_short_run(column, rows, start, end, in_order, weights, size, hist):
     """The same of so few rows that it would take longer to bring their sums together."""
     for r in range(start, end):
         j = np.uint64(r)
-        hist[np.uint64(column[np.uint64(rows[j])]) * size] += weights[j]
+        i = j if in_order else np.uint64(rows[j])
+        hist[np.uint64(column[i]) * size] += weights[j]
 
 
 @compiled_part
@@ -149,7 +163,7 @@ def add_labels(table, first, last, rows, start, end, in_order, runs, labels, wei
         else:
             for c in range(first, last):
                 at = np.uint64(table.columns[c].offset - origin) * size
-                _add_short_run(table.bins[c], rows, begin, stop, weights, size, of_label[at:])
+                _add_short_run(table.bins[c], rows, begin, stop, in_order, weights, size, of_label[at:])
 
 
 @compiled_part

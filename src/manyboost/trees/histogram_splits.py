@@ -11,7 +11,17 @@ from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed, lent, set_apart
 from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import node_weight
-from manyboost.trees.histogram import add_labels, add_statistics, complete, find_runs, gather, of_feature, of_labels, runs_of_node
+from manyboost.trees.histogram import (
+    add_labels,
+    add_statistics,
+    complete,
+    find_runs,
+    gather,
+    of_feature,
+    of_labels,
+    runs_of_node,
+    runs_of_piece,
+)
 from manyboost.trees.nodes import (
     AT_HAND,
     IN_ORDER,
@@ -67,8 +77,6 @@ def _prepare_job(table, grid, growth, labels, weights, part):
         return
     now, of_all, stretch = growth.now, runs_of_all(growth), growth.stretch[part]
     if now[WHOLE]:
-        for run in range(of_all.size):
-            growth.runs[2 * part, run] = of_all[run]
         return
     first, at = _first_counted(stretch, now), stretch[0, 0]
     rows = growth.rows[first:]
@@ -90,12 +98,19 @@ def _prepare_job(table, grid, growth, labels, weights, part):
 @compiled_part
 def _add_part(table, grid, growth, which, labels, weights, part, c, d, hist):
     """Add a part's rows of a node of the job to the histogram of columns c to d."""
-    now, stretch, whole = growth.now, growth.stretch[part], growth.now[WHOLE] == 1
+    now, stretch = growth.now, growth.stretch[part]
     first, at, number, runs = np.int64(_first_counted(stretch, now)), stretch[0, 0], now[SMALL + which], growth.runs[2 * part + which]
     start, end = stretch[number, 0] - first, stretch[number, 1] - first
     if labels is not None and of_labels(table, grid):  # None where the kernel is one for other statistics
-        of_rows = (grid.label, grid.weight) if whole else (labels[at:], weights[at:])
-        add_labels(table, c, d, growth.rows[first:], start, end, whole, runs, *of_rows, np.uint64(grid.size), hist)
+        size = np.uint64(grid.size)
+        if now[WHOLE]:
+            of_piece = np.empty_like(runs)
+            for piece in range(growth.pieces.shape[1]):
+                start, end = growth.pieces[part, piece, 0], growth.pieces[part, piece, 1]
+                runs_of_piece(runs_of_all(growth), start, end, of_piece)
+                add_labels(table, c, d, growth.rows, start, end, True, of_piece, grid.label, grid.weight, size, hist)
+        else:
+            add_labels(table, c, d, growth.rows[first:], start, end, False, runs, labels[at:], weights[at:], size, hist)
     else:
         add_statistics(table, grid, growth.rows[first:], start, end, c, d, hist)
 
@@ -218,7 +233,9 @@ def _evaluate(table, grid, rule, limits, growth, labels, weights, pool, partials
     """Find the best splits of the job's nodes: of a thread, among its columns."""
     now, n_columns, size = growth.now, table.columns.size - 1, grid.size
     node = growth.nodes[now[SMALL]]
-    by_parts = not now[WHOLE] and not _is_counted(now, np.int64(1)) and _is_counted_by_parts(table, node.end - node.start, crew)
+    by_parts = _is_counted_by_parts(table, node.end - node.start, crew) and not _is_counted(now, np.int64(1))
+    if now[WHOLE] and growth.root.size:  # it is counted already
+        by_parts = False
     for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
         _prepare_job(table, grid, growth, labels, weights, part)
         if by_parts:
@@ -253,6 +270,12 @@ def _take_best(crew, best, lefts):
 
 
 @compiled_part
+def _are_runs(labels, table, grid, growth):
+    """Is one weight of each row all that is counted, and are the runs of one label known?"""
+    return labels is not None and of_labels(table, grid) and runs_of_all(growth)[0] > 0
+
+
+@compiled_part
 def _is_anew(changes):
     """Are all rows to be counted?"""
     return True if changes is None else changes.n < 0
@@ -272,21 +295,21 @@ def _grow(
         find_runs(grid.label, np.int64(0), np.int64(grid.label.size), runs_of_all(growth))
     if not meet(crew):
         return
+    # one part has all rows in their order, and runs of one label can be told piece by piece: such rows need not be looked up
+    in_order = whole and (n_parts == 1 or growth.root.size > 0 or _are_runs(labels, table, grid, growth))
     for part in range(*share(crew, np.int64(0), n_parts)):
         place_part(growth, part)
-        if anew:  # else changes stand where rows will stand
+        if anew and (n_parts == 1 or growth.root.size or not in_order):  # else changes stand where rows will stand
             deal_rows(growth, whole, part)
     if growth.root.size:
         _count_root(table, grid, changes, growth, labels, weights, partials, crew)
     for part in range(*share(crew, np.int64(0), n_parts)):
-        if n_parts > 1 and not anew:  # in one part, rows in their order need not be there
-            deal_rows(growth, whole, part)
-        sum_part(grid, growth, growth.of_part, part)
+        sum_part(grid, growth, growth.of_part, part, in_order)
     meet(crew)
     if thread == 0:
         start_tree(grid, rule, limits, growth)
-        now[WHOLE] = whole and (n_parts == 1 or growth.root.size > 0)
-        now[IN_ORDER] = whole and n_parts == 1 and table.layout == FEATURE_MAJOR
+        now[WHOLE] = in_order
+        now[IN_ORDER] = in_order and table.layout == FEATURE_MAJOR
     while True:
         at_work = crew_for_node(table, growth, crew)
         if at_work.n == crew.n:

@@ -124,15 +124,18 @@ def sum_parts(grid, rows, stretches, sums):
 
 
 @compiled_part
-def sum_runs(grid, runs, sums):
-    """The sums of all rows where one weight of each is all, and runs of one label are known."""
+def sum_runs(grid, runs, pieces, sums):
+    """The sums of pieces of the table where one weight of each row is all, and runs of one label are known."""
     for k in range(grid.n_labels):
         sums[k] = 0
-    for run in range(1, runs[0] + 1):
-        of_run, total = grid.weight[runs[run] : runs[run + 1]], np.int64(0)
-        for r in range(of_run.size):
-            total += of_run[r]
-        sums[grid.label[runs[run]]] += total
+    for piece in range(pieces.shape[0]):
+        for run in range(1, runs[0] + 1):
+            start, end = max(runs[run], pieces[piece, 0]), min(runs[run + 1], pieces[piece, 1])
+            if start < end:
+                of_run, total = grid.weight[start:end], np.int64(0)
+                for r in range(of_run.size):
+                    total += of_run[r]
+                sums[grid.label[start]] += total
 
 
 @compiled_part

@@ -41,7 +41,7 @@ NODE = np.dtype(
 # What is going on, one int64 each: counts, then the job: two siblings to evaluate and where their histograms are.
 N_LEAVES, N_NODES, N_OPEN, N_FREE, SMALL, LARGE, SMALL_OPEN, LARGE_OPEN, SMALL_SLOT, LARGE_SLOT, PARENT_SLOT, WHOLE = range(12)
 MORE = 12  # is there a job?
-IN_ORDER = 13  # are the root's rows all of the table, in their order, and not to be looked up?
+IN_ORDER = 13  # are the root's rows all of the table, and those of each part in their order, and not to be looked up?
 AT_HAND = 14  # the node that is being split; -1 when the tree is done
 SPLITS = 15  # is it? At first there is the root, which is no node's child
 N_NOW = 16
@@ -178,14 +178,14 @@ def deal_rows(growth, whole, part):
 
 
 @compiled_part
-def sum_part(grid, growth, of_part, part):
+def sum_part(grid, growth, of_part, part, in_order):
     """The sums of a part's rows, if they are not found otherwise."""
     if of_part is None:
         return
     if growth.root.size == 0 and not has_pairs(grid.shares):
         stretches = growth.stretch[part : part + 1, 0]
-        if growth.stretch.shape[0] == 1 and runs_of_all(growth)[0] > 0:
-            sum_runs(grid, runs_of_all(growth), of_part[part])
+        if in_order and runs_of_all(growth)[0] > 0:
+            sum_runs(grid, runs_of_all(growth), growth.pieces[part], of_part[part])
         else:
             sum_parts(grid, growth.rows, stretches, of_part[part])
 
@@ -298,13 +298,25 @@ def next_to_split(table, grid, rule, limits, growth):
 
 
 @compiled_part
+def _is_in_order(growth, number):
+    """Are the rows of a node all of the table, not to be looked up?"""
+    return number == 0 and growth.now[IN_ORDER] == 1
+
+
+@compiled_part
+def _pieces_of_node(growth, part, number):
+    """Where a part's rows of a node begin and end: in their order, pieces of the table, and else the stretch where they stand."""
+    return growth.pieces[part] if _is_in_order(growth, number) else growth.stretch[part, number : number + 1]
+
+
+@compiled_part
 def part_rows(table, growth, part):
     """Part the rows of the node at hand, those of one part: its children are the next two nodes."""
     now, stretch = growth.now, growth.stretch[part]
     number = now[AT_HAND]
     start, end = stretch[number, 0], stretch[number, 1]
-    buffer = growth.buffer[stretch[0, 0] :]
-    middle = np.int64(partition(table, growth.nodes[number], growth.rows, start, end, buffer, number == 0 and now[IN_ORDER] == 1))
+    buffer, pieces = growth.buffer[stretch[0, 0] :], _pieces_of_node(growth, part, number)
+    middle = np.int64(partition(table, growth.nodes[number], growth.rows, start, pieces, buffer, _is_in_order(growth, number)))
     left = stretch[now[N_NODES]]
     right = stretch[now[N_NODES] + 1]
     left[0], left[1], right[0], right[1] = start, middle, middle, end
@@ -418,16 +430,16 @@ def tell_leaves(table, growth, part, leaf):
         if node.feature < 0:
             n_leaves += 1
             if node.start != NOT_COUNTED and node.end != NOT_COUNTED:
-                in_order = n == 0 and growth.now[IN_ORDER] == 1
-                for r in range(stretch[n, 0], stretch[n, 1]):
-                    leaf[r if in_order else rows[r]] = number[n]
+                in_order, pieces = _is_in_order(growth, n), _pieces_of_node(growth, part, n)
+                for piece in range(pieces.shape[0]):
+                    for r in range(pieces[piece, 0], pieces[piece, 1]):
+                        leaf[r if in_order else rows[r]] = number[n]
     for n in range(n_nodes):
         node = nodes[n]
         if node.feature >= 0 and nodes[node.left].end == NOT_COUNTED:
-            in_order = n == 0 and growth.now[IN_ORDER] == 1
-            start, end = stretch[n, 0], stretch[n, 1]
-            n_right = tell_sides(table, node, rows, start, end, in_order, number[node.left], leaf)
-            stretch[node.left, 0], stretch[node.left, 1] = start, end - n_right
+            pieces = _pieces_of_node(growth, part, n)
+            n_right = tell_sides(table, node, rows, pieces, _is_in_order(growth, n), number[node.left], leaf)
+            stretch[node.left, 0], stretch[node.left, 1] = stretch[n, 0], stretch[n, 1] - n_right
 
 
 @compiled_part

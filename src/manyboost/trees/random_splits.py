@@ -205,7 +205,7 @@ def _grow(table, grid, rule, limits, growth, whole, ranges, block, sums, best, l
     for part in range(*share(crew, np.int64(0), np.int64(growth.stretch.shape[0]))):
         place_part(growth, part)
         deal_rows(growth, whole, part)
-        sum_part(grid, growth, growth.of_part, part)
+        sum_part(grid, growth, growth.of_part, part, False)
     meet(crew)
     if crew.part == 0:
         start_tree(grid, rule, limits, growth)

@@ -173,7 +173,7 @@ class KeptWeights:
         values, given = statistics.weight, (self._values, self._totals, lasting.changed)
 
         def round_to(exponent: int, seen: int) -> tuple[int, int]:
-            by_crew(team, _round_to, (exponent, values, *given, seen, rows, amount, pieces, found), 0, 0)
+            by_crew(team, _round_to, (exponent, values, *given, seen, rows, amount, pieces, found), 0)
             n_changed, totals = found[:, 0].tolist(), found[:, 1].tolist()
             return sum(n_changed) if min(n_changed) >= 0 else -1, sum(totals)
 

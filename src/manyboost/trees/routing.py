@@ -61,18 +61,19 @@ def goes_left(b, split, n_bins):
 
 
 @compiled_part
-def _part(column, goes_right, rows, start, end, buffer, in_order):
+def _part(column, goes_right, rows, start, pieces, buffer, in_order):
     """:func:`partition` by the codes of one column."""
     one = np.uint64(1)
     at = np.uint64(start)
     n_right = np.uint64(0)
-    for r in range(start, end):
-        i = np.int32(r) if in_order else rows[np.uint64(r)]
-        right = np.uint64(goes_right[column[np.uint64(i)]])
-        rows[at] = i  # both written, one kept: no branch to mispredict
-        buffer[n_right] = i
-        at += one - right
-        n_right += right
+    for piece in range(pieces.shape[0]):
+        for r in range(pieces[piece, 0], pieces[piece, 1]):
+            i = np.int32(r) if in_order else rows[np.uint64(r)]
+            right = np.uint64(goes_right[column[np.uint64(i)]])
+            rows[at] = i  # both written, one kept: no branch to mispredict
+            buffer[n_right] = i
+            at += one - right
+            n_right += right
     for r in range(n_right):
         rows[at + np.uint64(r)] = buffer[np.uint64(r)]
     return np.int64(at)
@@ -87,52 +88,60 @@ def _sides_of_codes(feature, split, goes_right):
 
 
 @compiled_part
-def partition(table, node, rows, start, end, buffer, in_order):
-    """Move those of ``rows[start:end]`` that go left before those that go right, each in their order; where the right side starts.
+def partition(table, node, rows, start, pieces, buffer, in_order):
+    """Bring rows to ``rows[start:]``: those that go left before those that go right, each in their order; where the right side starts.
 
-    Rows that are ``in_order`` are not looked up: they are all of the table, which is dense.
+    Each piece is where some of them begin and end: there in ``rows``, from ``start`` on, or if they are ``in_order`` those of the table
+    themselves, which is dense. They need not be looked up.
     """
     feature = table.features[node.feature]
     if table.layout != SPARSE:
         goes_right = np.empty(256, np.uint8)
         _sides_of_codes(feature, node, goes_right)
         if table.layout == FEATURE_MAJOR:
-            return _part(table.bins[feature.column], goes_right, rows, start, end, buffer, in_order)
-        return _part(table.bins[:, feature.column], goes_right, rows, start, end, buffer, in_order)
+            return _part(table.bins[feature.column], goes_right, rows, start, pieces, buffer, in_order)
+        return _part(table.bins[:, feature.column], goes_right, rows, start, pieces, buffer, in_order)
     at = start
     n_right = 0
-    for r in range(start, end):
-        i = rows[r]
-        right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, feature.n_bins))
-        rows[at] = i
-        buffer[n_right] = i
-        at += 1 - right
-        n_right += right
+    for piece in range(pieces.shape[0]):
+        for r in range(pieces[piece, 0], pieces[piece, 1]):
+            i = rows[r]
+            right = 1 - np.int64(goes_left(bin_of(table, i, node.feature), node, feature.n_bins))
+            rows[at] = i
+            buffer[n_right] = i
+            at += 1 - right
+            n_right += right
     for r in range(n_right):
         rows[at + r] = buffer[r]
     return at
 
 
 @compiled_part
-def tell_sides(table, node, rows, start, end, in_order, number, leaf):
-    """Tell rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second."""
+def tell_sides(table, node, rows, pieces, in_order, number, leaf):
+    """Tell rows of a node which of its two leaves is theirs, ``number`` or the next; how many are in the second.
+
+    They are given as they are to :func:`partition`.
+    """
     feature = table.features[node.feature]
     column = table.bins[feature.column]
     n_right = np.int64(0)
     if in_order and node.bin >= 0 and feature.start < 0:  # codes are compared in vector registers
         last, left_as_well = np.uint8(node.bin), np.uint8(feature.n_bins if node.missing_left else node.bin)
-        for r in range(column.size):
-            right = np.int32((column[r] > last) & (column[r] != left_as_well))
-            leaf[r] = number + right
-            n_right += right
+        for piece in range(pieces.shape[0]):
+            codes, told = column[pieces[piece, 0] : pieces[piece, 1]], leaf[pieces[piece, 0] : pieces[piece, 1]]
+            for r in range(codes.size):
+                right = np.int32((codes[r] > last) & (codes[r] != left_as_well))
+                told[r] = number + right
+                n_right += right
         return n_right
     goes_right = np.empty(256, np.uint8)
     _sides_of_codes(feature, node, goes_right)
-    for r in range(start, end):
-        i = np.uint64(r) if in_order else np.uint64(rows[np.uint64(r)])
-        right = goes_right[column[i]]
-        leaf[i] = number + right
-        n_right += right
+    for piece in range(pieces.shape[0]):
+        for r in range(pieces[piece, 0], pieces[piece, 1]):
+            i = np.uint64(r) if in_order else np.uint64(rows[np.uint64(r)])
+            right = goes_right[column[i]]
+            leaf[i] = number + right
+            n_right += right
     return n_right
 
 
