@@ -344,7 +344,7 @@ class BoostingClassifier(BoostingParameters, Questions, TakesTables, ClassifierM
         return self._probability(self._columns_of(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the highest score, the first of equals: (n,)."""
+        """The class of the highest score, the first of equals: (n,). It is the most probable one, or by a ``cost_matrix`` the cheapest."""
         return self._labels(self._columns_of(X))
 
     def _labels(self, columns: Floats) -> NDArray[Any]:
