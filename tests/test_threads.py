@@ -12,7 +12,7 @@ import pytest
 
 from manyboost import AdaBoostMHClassifier, OneVsOneClassifier, SAMMEClassifier, threads
 from manyboost.model_file import fingerprint
-from manyboost.threads import LINE, WORTH_SHARING, Threads, over_rows
+from manyboost.threads import ASKED, LINE, WORTH_SHARING, Threads, over_rows
 from manyboost.trees import growing
 
 
@@ -108,6 +108,27 @@ def test_an_error_of_one_that_works_with_others_is_told(part):
         team.together(begun.append, lambda: None)
     assert sorted(begun) == [0, 0, 1, 1, 2, 2]
     assert told == [True]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_helpers_come_when_the_first_tells_them_and_at_the_latest_when_it_has_ended(told):
+    met = threading.Barrier(2, timeout=30)
+    begun = []
+
+    def first():
+        if told:
+            team.words[0, ASKED] += 1
+            met.wait()  # ends only if the other comes meanwhile
+
+    def second():
+        begun.append(True)
+        if told:
+            met.wait()
+
+    with Threads.of(2) as team:
+        for _ in range(3):
+            team.all_at_once([first, second], first_tells=True)
+    assert begun == [True] * 3
 
 
 def test_threads_that_cannot_be_started_are_done_without(monkeypatch):

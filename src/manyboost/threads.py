@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
@@ -27,7 +27,7 @@ from manyboost.waiting import look_until, tell_and_look_until
 
 WORTH_SHARING = 1 << 18  # numbers that a pass over rows works on
 LINE = 64  # parts of rows begin at a multiple of it, so that no two threads write to one line of cache
-MOST_SEGMENTS = 16  # of rows, of which each thread has its share: so many calls for each pass over rows
+MOST_SEGMENTS = 16  # of rows, of which each thread has its share
 NO_SEGMENTS = np.zeros(1, np.int64)
 ASKED, DONE, N_WORDS = 0, 8, 16  # how many jobs a helper was asked to do, and has done, in cache lines of their own
 ALWAYS_ALLOWED, ALLOWED_PER_CORE = 64, 4  # threads: of tens of thousands no machine can take, the compiler of the kernels dies first
@@ -51,9 +51,9 @@ class _Helper:
     It looks for the next one for a while before it sleeps, and so does who waits for it: to be woken may take a quarter of a millisecond.
     """
 
-    def __init__(self, n_looks: int):
+    def __init__(self, words: NDArray[np.int64], n_looks: int):
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._words, self._n_asked, self._n_looks = np.zeros(N_WORDS, np.int64), 0, n_looks
+        self._words, self._n_asked, self._n_looks = words, 0, n_looks
         self._words[DONE] = -1  # none, from when it begins
         self._thread = Thread(target=self._serve, daemon=True, name="manyboost")
         self._thread.start()
@@ -77,8 +77,11 @@ class _Helper:
         self._n_asked += 1
         job = _Job(work, self._n_asked)
         self._jobs.put(job)
-        self._words[ASKED] += 1
         return job
+
+    def tell(self, job: _Job) -> None:
+        """That it is there, unless a kernel has told so."""
+        self._words[ASKED] = job.number
 
     def wait_for(self, job: _Job) -> None:
         """Until it is done."""
@@ -108,6 +111,7 @@ class Threads:
 
     n: int = 1
     helpers: tuple[_Helper, ...] = ()
+    words: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, N_WORDS), np.int64))  # that each helper looks at
 
     @classmethod
     @contextmanager
@@ -118,14 +122,15 @@ class Threads:
         n = sensible_number(n)
         n_looks = LOOKS_FOR_WORK if n <= joblib.cpu_count() else 0  # else they would keep others from working
         helpers: list[_Helper] = []
+        words = np.zeros((n - 1, N_WORDS), np.int64)
         try:
             try:
                 while len(helpers) < n - 1:
-                    helpers.append(_Helper(n_looks))
+                    helpers.append(_Helper(words[len(helpers)], n_looks))
             except RuntimeError as error:
                 message = f"n_jobs: {len(helpers) + 1} threads instead of {n}, because no more could be started ({error})."
                 warnings.warn(message, RuntimeWarning, stacklevel=3)
-            yield cls(len(helpers) + 1, tuple(helpers))
+            yield cls(len(helpers) + 1, tuple(helpers), words[: len(helpers)])
         finally:
             for helper in helpers:
                 helper.dismiss()
@@ -139,13 +144,20 @@ class Threads:
         finally:
             _SHARED_BY.reset(token)
 
-    def all_at_once(self, works: Sequence[Callable[[], Any]]) -> None:
-        """Do the first, have helpers do the others, and wait for all; an error is told when none is at work any more."""
+    def all_at_once(self, works: Sequence[Callable[[], Any]], *, first_tells: bool = False) -> None:
+        """Do the first, have helpers do the others, and wait for all; an error is told when none is at work any more.
+
+        Helpers are told at once, or by a kernel that the first calls, by ``words``: they then need not wait for Python to be free.
+        """
         asked = [(helper, helper.ask(work)) for helper, work in zip(self.helpers, works[1:], strict=False)]
         try:
+            if not first_tells:
+                for helper, job in asked:
+                    helper.tell(job)
             works[0]()
         finally:
             for helper, job in asked:
+                helper.tell(job)
                 helper.wait_for(job)
         for _, job in asked:
             if job.error is not None:
@@ -177,7 +189,8 @@ class Threads:
     def together(self, work: Callable[[int], Any], give_up: Callable[[], None]) -> None:
         """Have all do the work at once, each with a number of its own, so that they can wait for each other.
 
-        Should one be interrupted, ``give_up`` tells the others not to wait.
+        The first, number 0, tells the others by ``words`` when to begin. Should one be interrupted, ``give_up`` tells the others not to
+        wait.
         """
 
         def work_or_give_up(part: int) -> None:
@@ -187,7 +200,7 @@ class Threads:
                 give_up()
                 raise
 
-        self.all_at_once([partial(work_or_give_up, part) for part in range(self.n)])
+        self.all_at_once([partial(work_or_give_up, part) for part in range(self.n)], first_tells=True)
 
 
 ALONE = Threads()

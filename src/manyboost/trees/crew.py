@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyboost.compiled import Kernel, compiled_part
-from manyboost.threads import Threads
+from manyboost.threads import ALONE, ASKED, Threads
 from manyboost.trees.binning import Table
 from manyboost.trees.nodes import AT_HAND, SPLITS, finish_nodes, make_job, part_rows, tell_leaves
 from manyboost.waiting import LOOKS, add, let_others_work, look
@@ -26,7 +26,7 @@ LINES_APART = 128  # bytes between what two threads write: they would wait for e
 
 
 class Crew(NamedTuple):
-    """Who grows a tree: the number of this thread, how many there are, and what they meet by.
+    """Who grows a tree: the number of this thread, how many there are, what they meet by, and what the others look at before they begin.
 
     Rows times columns of a node from which on it is shared, and from which on each thread counts its own rows in a histogram of its own.
     """
@@ -34,11 +34,12 @@ class Crew(NamedTuple):
     part: int
     n: int
     words: NDArray[np.int64]
+    waiting: NDArray[np.int64]
     least: int
     tall: int
 
 
-NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), 0, 0)
+NOBODY_ELSE = Crew(0, 1, np.zeros(N_WORDS, np.int64), ALONE.words, 0, 0)
 
 
 def by_crew(team: Threads, kernel: Kernel, given: tuple[Any, ...], tall: int, *then: Any) -> Any:
@@ -48,7 +49,7 @@ def by_crew(team: Threads, kernel: Kernel, given: tuple[Any, ...], tall: int, *t
     words, returned = np.zeros(N_WORDS, np.int64), []
 
     def work(part: int) -> None:
-        found = kernel(*given, Crew(part, team.n, words, THREAD_WORK, tall), *then)
+        found = kernel(*given, Crew(part, team.n, words, team.words, THREAD_WORK, tall), *then)
         if part == 0:
             returned.append(found)
 
@@ -62,6 +63,17 @@ def by_crew(team: Threads, kernel: Kernel, given: tuple[Any, ...], tall: int, *t
 def is_worth_a_crew(n_rows: int, table: Table) -> bool:
     """Are these rows so many that several threads grow a tree sooner than one?"""
     return n_rows * (len(table.columns) - 1) >= THREAD_WORK * (NODES_OF_A_TREE if THREAD_WORK > 1 else 1)
+
+
+@compiled_part
+def call_others(crew):
+    """Have the others come, if this is the first.
+
+    They need Python for it, which one thread at a time may use: here this one does not, and nobody has to wait for it.
+    """
+    if crew.part == 0:
+        for other in range(crew.waiting.shape[0]):
+            add(crew.waiting[other], ASKED, 1)
 
 
 @compiled_part
@@ -84,12 +96,17 @@ def meet(crew):
 
 
 @compiled_part
+def _alone(crew):
+    return Crew(0, 1, crew.words, crew.waiting, crew.least, crew.tall)
+
+
+@compiled_part
 def crew_for_node(table, growth, crew):
     """The crew; but the first works alone where there is too little to do for the node at hand. The others then wait to meet it."""
     if crew.part > 0 or crew.n == 1 or growth.now[AT_HAND] < 0:
         return crew
     node = growth.nodes[growth.now[AT_HAND]]
-    return crew if (node.end - node.start) * (table.columns.size - 1) >= crew.least else Crew(0, 1, crew.words, crew.least, crew.tall)
+    return crew if (node.end - node.start) * (table.columns.size - 1) >= crew.least else _alone(crew)
 
 
 @compiled_part

@@ -9,7 +9,7 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.binning import FEATURE_MAJOR, MAX_SHARED_BINS, SPARSE
 from manyboost.trees.borrowing import borrowed, lent, set_apart
-from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
+from manyboost.trees.crew import call_others, close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import node_weight
 from manyboost.trees.histogram import (
     add_labels,
@@ -288,6 +288,7 @@ def _grow(
 ):  # fmt: skip
     """:func:`grow_by_histogram` by what is lent and borrowed."""
     set_apart()
+    call_others(crew)
     thread, now, n_parts = crew.part, growth.now, np.int64(growth.stretch.shape[0])
     own = best[thread], lefts[thread], sides[thread], order[thread], _place_of(positions, thread), hist[thread]
     anew = _is_anew(changes)

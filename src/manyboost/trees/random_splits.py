@@ -5,7 +5,7 @@ import numpy as np
 from manyboost.compiled import compiled, compiled_part
 from manyboost.trees.borrowing import borrowed, lent, set_apart
 from manyboost.trees.code_sums import sums_of_features
-from manyboost.trees.crew import close_tree, crew_for_node, meet, share, split_node
+from manyboost.trees.crew import call_others, close_tree, crew_for_node, meet, share, split_node
 from manyboost.trees.criteria import NEWTON, node_weight
 from manyboost.trees.nodes import (
     AT_HAND,
@@ -199,6 +199,7 @@ def _evaluate(table, grid, rule, limits, growth, ranges, block, sums, best, left
 def _grow(table, grid, rule, limits, growth, whole, ranges, block, sums, best, lefts, sides, order, categories, crew, leaf):
     """:func:`grow_at_random` by what is lent and borrowed."""
     set_apart()
+    call_others(crew)
     now = growth.now
     if not meet(crew):
         return

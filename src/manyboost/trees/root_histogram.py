@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyboost.compiled import compiled, compiled_part
 from manyboost.threads import ALONE, Threads
-from manyboost.trees.crew import LINES_APART, by_crew
+from manyboost.trees.crew import LINES_APART, by_crew, call_others
 from manyboost.trees.exact_sums import TOTAL_BITS, fine_exponent
 from manyboost.trees.histogram import add_labels, find_runs, runs_of_node
 from manyboost.trees.node_sums import Grid
@@ -46,6 +46,7 @@ def _round_to(exponent, values, held, totals, changed, seen, rows, amount, piece
     """
     scale, most, unit = math.ldexp(1.0, exponent), 2.0**TOTAL_BITS, np.uint64(UNIT_BITS)
     part = crew.part
+    call_others(crew)
     start, end = place_of_part(pieces, part)
     rows, amount, most_changed = rows[start:], amount[start // 2 :], (end - start) // 2
     n_changed, total = np.int64(-1 if seen < 0 else 0), np.uint64(0)
