@@ -232,6 +232,7 @@ BAD_PARAMETERS = {
     "max_bins": (1, 256, 3.0, "a", None),
     "subsample": (0, 1.1, -1, "a", None),
     "sampling": ("all", None),
+    "on_perfect": ("grow", True, None),
     "prune": ("all", False, 0),
     "categorical_features": ("all", 3, 1.5, {}, {1, 2}),
     "handle_unknown": ("ignore", None),

@@ -411,7 +411,7 @@ def test_a_tree_without_error_goes_on_while_pairs_are_left() -> None:
     assert model.n_estimators_ == 10
     assert model.n_clipped_steps_ >= 5
     assert model.score(X, y) == 1.0
-    two = AdaBoostECCClassifier(n_estimators=10, random_state=0, calibrate=False).fit(X[:40], y[:40])
+    two = AdaBoostECCClassifier(n_estimators=10, on_perfect="stop", random_state=0, calibrate=False).fit(X[:40], y[:40])
     assert (two.n_estimators_, two.stop_reason_) == (1, "a tree made no error")
 
 

@@ -125,13 +125,10 @@ def test_a_category_is_a_set_and_not_an_order():
     """Two categories at the ends of the alphabet against one in the middle: one split, which no threshold makes."""
     X = pd.DataFrame({"letter": np.array(["a", "m", "z"])[np.arange(60) % 3]})
     y = np.arange(60) % 3 == 1
-    model = small(max_depth=1, n_estimators=1).fit(X, y)
-    assert model.score(X, y) == 1
-    assert (
-        small(max_depth=1, n_estimators=1, categorical_features=[0]).fit(np.arange(60)[:, None] % 3, y).score(np.arange(60)[:, None] % 3, y)
-        == 1
-    )
-    assert small(max_depth=1, n_estimators=1).fit(np.arange(60)[:, None] % 3, y).score(np.arange(60)[:, None] % 3, y) < 1
+    numbers, stump = np.arange(60)[:, None] % 3, {"max_depth": 1, "n_estimators": 1, "on_perfect": "stop"}
+    assert small(**stump).fit(X, y).score(X, y) == 1
+    assert small(**stump, categorical_features=[0]).fit(numbers, y).score(numbers, y) == 1
+    assert small(**stump).fit(numbers, y).score(numbers, y) < 1
 
 
 def test_booleans():

@@ -10,12 +10,15 @@ import pytest
 from estimators import each, each_with_settings
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
 from manyboost import AdaBoostMHClassifier, PIBoostClassifier, RebelClassifier, SAMMEClassifier
+from manyboost.algorithms import ALGORITHMS
 from manyboost.checks import digest, some_rows
 from manyboost.estimator import BoostingClassifier
 from manyboost.loop import HISTORY, best_round
+from manyboost.model_file import fingerprint
 from manyboost.protocol import Problem, Task
 from manyboost.trees.nodes import NODE
 from manyboost.trees.random_numbers import seed_of
@@ -136,13 +139,39 @@ def test_history_is_a_table(estimator):
 def test_reasons_to_stop():
     assert small(n_estimators=3).fit(X, Y).stop_reason_ == "all 3 rounds were made"
     apart = np.arange(30.0)[:, None], np.arange(30) // 10
-    perfect = small().fit(*apart)
+    perfect = small(on_perfect="stop").fit(*apart)
     assert perfect.stop_reason_ == "a tree made no error"
     assert (perfect.n_estimators_, perfect.n_clipped_steps_) == (1, 1)
     assert "below 1/N" in RebelClassifier(n_estimators=200, stop_when_separated=True).fit(*apart).stop_reason_
     rng = np.random.default_rng(0)
     noise = small(n_estimators=300, max_depth=1).fit(rng.integers(0, 2, (40, 2)), rng.integers(0, 2, 40))
     assert "not below 1 - 1/K" in noise.stop_reason_
+
+
+@pytest.mark.parametrize("algorithm", "adaboost_m1 adaboost_m2 adaboost_mm adaboost_hm badacost rebel samme".split())
+def test_in_the_place_of_a_tree_without_error_another_is_grown(algorithm):
+    X_, y_ = load_wine(return_X_y=True)
+    settings = {"n_estimators": 12, "max_depth": None, "max_leaf_nodes": None, "random_state": 0, "calibrate": False}
+    algorithm = ALGORITHMS[algorithm]
+    assert algorithm(**settings, on_perfect="stop").fit(X_[::2], y_[::2]).score(X_[::2], y_[::2]) == 1
+    model = algorithm(**settings).fit(X_[::2], y_[::2])
+    assert model.n_estimators_ == 12
+    added = np.diff(np.array(list(model.staged_decision_function(X_[1::2]))), axis=0)
+    assert len({row.tobytes() for row in added > 0}) > 5  # not the same tree again and again
+    assert model.score(X_[1::2], y_[1::2]) > 0.93
+    backwards = algorithm(**settings, n_jobs=2).fit(X_[::2][::-1], y_[::2][::-1])
+    assert fingerprint(backwards) == fingerprint(model)
+    longer = algorithm(**{**settings, "n_estimators": 5}, warm_start=True).fit(X_[::2], y_[::2])
+    longer.set_params(n_estimators=12).fit(X_[::2], y_[::2])
+    assert digest(longer) == digest(model)
+
+
+def test_a_tree_without_error_ends_the_fit_if_no_other_can_be_had():
+    X_, y_ = np.repeat([0.0, 1.0], 20)[:, None], np.repeat([0, 1], 20)  # of fewer rows a tree is perfect, too, or has no split
+    model = small().fit(X_, y_)
+    assert (model.n_estimators_, model.stop_reason_) == (1, "a tree made no error")
+    assert model.history_["n_made"].tolist() == [10]
+    assert model.score(X_, y_) == 1
 
 
 # ---- sampling --------------------------------------------------------------------------------------------------------------------------
@@ -322,7 +351,7 @@ def test_warm_start_goes_on_with_its_own_random_numbers():
 
 def test_warm_start_after_the_fit_ended_by_itself():
     apart = np.arange(30.0)[:, None], np.arange(30) // 10
-    model = small(warm_start=True).fit(*apart)
+    model = small(warm_start=True, on_perfect="stop").fit(*apart)
     before = digest(model)
     assert model.n_estimators_ == 1
     assert digest(model.set_params(n_estimators=30).fit(*apart)) == before

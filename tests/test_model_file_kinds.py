@@ -399,4 +399,4 @@ def test_files_of_earlier_releases(version: str) -> None:
     again = to_bytes(model)
     for one in (model, loaded(again)):
         np.testing.assert_array_equal(one.predict_proba(np.array(stored["X"])), np.array(stored["P"]))
-    assert (again == data) == (version == "1")  # the others have gained parameters since
+    assert again != data  # they have gained parameters since

@@ -408,7 +408,7 @@ def test_m1_stops_at_once_where_trees_are_mostly_wrong() -> None:
 def test_perfect_trees_end_the_fit() -> None:
     X, y = np.repeat(np.arange(30.0), 2)[:, None], np.repeat(np.arange(3), 20)
     for algorithm in (AdaBoostM1Classifier, AdaBoostM2Classifier, AdaBoostMMClassifier, AdaBoostHMClassifier):
-        model = algorithm(n_estimators=10, splitter="best", calibrate=False).fit(X, y)
+        model = algorithm(n_estimators=10, splitter="best", on_perfect="stop", calibrate=False).fit(X, y)
         assert (model.n_estimators_, model.stop_reason_, model.n_clipped_steps_) == (1, "a tree made no error", 1)
         assert model.score(X, y) == 1.0
 

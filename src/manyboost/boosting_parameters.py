@@ -59,6 +59,9 @@ sampling : {"uniform", "weight", "under", "smote"} or a sampler of imbalanced-le
     of very different sizes: draw from all classes as much as the smallest has ("under", as in RUSBoost), or show beside the rows new ones
     between neighbours of the smaller classes ("smote"). A sampler with ``fit_resample`` makes the rows itself, and a row it makes counts
     like the nearest of its class; for our own trees. Steps and weights use the rows themselves, and all of them.
+on_perfect : {"regrow", "stop"}
+    What to do with a tree that makes no error, which would outvote all others: grow another in its place, on as many rows as ``subsample``
+    says or on 70 % of them, ten times at most; or end the fit, as the papers do. On small tables deep trees are often perfect.
 prune : {None, "merge", "cost_complexity"}
     Merge leaves that vote for the same label, or prune by five-fold cross-validation. For trees whose leaves vote for a label.
 categorical_features : "from_dtype", None, or array-like
@@ -168,6 +171,7 @@ class BoostingParameters:
     max_bins: int = integer(MAX_BINS, low=2, high=MAX_BINS)
     subsample: float = number(1.0, low=0, high=1, open_low=True)
     sampling: Any = way_of_sampling("uniform")
+    on_perfect: str = choice("regrow", "regrow", "stop")
     prune: str | None = choice(None, None, "merge", "cost_complexity")
     categorical_features: Any = checked(
         "from_dtype", "'from_dtype', None, a mask, or a list of column numbers or names", is_choice_of_columns
@@ -237,6 +241,7 @@ class BoostingParameters:
             limits=limits,
             subsample=self.subsample,
             sampling=self.sampling,
+            regrows=self.on_perfect == "regrow",
             prune=self.prune,
             seed=seed,
             n_iter_no_change=self.n_iter_no_change,

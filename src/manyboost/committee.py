@@ -213,9 +213,9 @@ class ClassifierLearner:
         drawn = self.settings.subsample < 1.0 or self.settings.sampling != "uniform" or not self.takes_weights
         return MAX_DRAWS if chance or drawn else 1
 
-    def grow_again(self, problem: Problem, *of: int) -> Grown:
+    def grow_again(self, problem: Problem, *of: int, fewer: bool = False) -> Grown:
         try:
-            return self._fit(problem, seed_of(self.settings.seed, *of))
+            return self._fit(problem, seed_of(self.settings.seed, *of), self.settings.share(fewer))
         except _NoLabels:
             raise ValueError(
                 f"estimator={self.rows.estimator!r} says labels, but this algorithm, as it is set, fits numbers; "
@@ -228,7 +228,7 @@ class ClassifierLearner:
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
         return list(self.threads.map(lambda item: self.grow_again(item[1], round_, item[0]), list(enumerate(problems))))
 
-    def _fit(self, problem: Problem, seed: int) -> Grown:
+    def _fit(self, problem: Problem, seed: int, share: float) -> Grown:
         index, label, weight, n_labels = _labelled(problem)
         settings, keys = self.settings, self.rows.keys
         if self.pool is not None:
@@ -238,7 +238,7 @@ class ClassifierLearner:
             if settings.sampling == "under":
                 shown[draw_evenly(keys, self.task.y, settings.subsample, seed)] = True
             else:
-                shown[draw_uniformly(keys, settings.subsample, seed)] = True
+                shown[draw_uniformly(keys, share, seed)] = True
             if self.pool is not None:
                 shown[len(keys) + self.pool.drawn(seed)] = True
             kept = shown[index]

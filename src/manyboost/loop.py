@@ -227,24 +227,24 @@ def _tries(
     """What the groups of a round came to; where nothing did, and chance had a part in what was posed, what others came to."""
     for draw in range(MAX_DRAWS):
         posed, any_drawn = chance.ask(lambda rng: algorithm.pose(task, state, rng), round_, draw)
-        made = [_solve(algorithm, task, state, learner, group, round_, settings.learning_rate) for group in _in_groups(posed)]
+        made = [_solve(algorithm, task, state, learner, group, round_, settings) for group in _in_groups(posed)]
         yield made
         if any(group.gains for group in made) or not any_drawn():
             return
 
 
 def _solve(
-    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int, learning_rate: float
+    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int, settings: Settings
 ) -> _Group:
     """Make a member for each problem, ask what its leaves add, and what state that makes."""
     out = _Group(state)
-    solved, out.n_made = _answers(algorithm, task, state, learner, problems, round_)
+    solved, out.n_made = _answers(algorithm, task, state, learner, problems, round_, settings.regrows)
     out.grown = [found for _, found, _ in solved]
     for problem, found, answer in _settled(algorithm, task, state, _of_most_merit(solved)):
         if isinstance(answer, Refusal):
             out.refusals.append(answer.reason)
             continue
-        vectors = _kept(answer, found.leaves, learning_rate)
+        vectors = _kept(answer, found.leaves, settings.learning_rate)
         out.kept.append((found.member, vectors))
         added = vectors if found.leaves.shares is None else mixed(found.leaves.shares, vectors)
         out.gains.append(Gain(problem, added, found.leaf, found.leaves.numbers))
@@ -256,9 +256,13 @@ def _solve(
 
 
 def _answers(
-    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int
+    algorithm: Algorithm, task: Task, state: Any, learner: Learner, problems: Sequence[Problem], round_: int, regrows: bool
 ) -> tuple[list[Solved], int]:
-    """For each problem a member and the answer to it, and how many were made: one that is refused, or has but one leaf, is made again."""
+    """For each problem a member and the answer to it, and how many were made.
+
+    One that is refused, has but one leaf or, if the user wants that, makes no error is made again. If no other is of use, either, the first
+    is taken that makes no error, or the last.
+    """
 
     def ask(problem: Problem, found: Grown) -> Answer | Refusal:
         answer = algorithm.step(task, problem, found.leaves)
@@ -270,14 +274,20 @@ def _answers(
     n_made = len(problems)
     for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
         answer = ask(problem, found)
-        draw = 1
-        while _of_no_use(found, answer) and draw < learner.n_draws(found):
-            found = learner.grow_again(problem, round_, at, draw)
+        draw, first = 1, (problem, found, answer)
+        fewer = regrows and _makes_no_error(answer)
+        while (fewer and draw < MAX_DRAWS) or (_of_no_use(found, answer) and draw < learner.n_draws(found)):
+            found = learner.grow_again(problem, round_, at, draw, fewer=fewer)
             answer = ask(problem, found)
             draw += 1
+            fewer = fewer and (_makes_no_error(answer) or _of_no_use(found, answer))
         n_made += draw - 1
-        solved.append((problem, found, answer))
+        solved.append(first if fewer else (problem, found, answer))
     return solved, n_made
+
+
+def _makes_no_error(answer: Answer | Refusal) -> bool:
+    return isinstance(answer, Answer) and (answer.perfect or answer.stop is not None)
 
 
 def _of_no_use(found: Grown, answer: Answer | Refusal) -> bool:

@@ -175,6 +175,7 @@ class Answer(NamedTuple):
     longest : where positive, the vectors are only a direction: the loop multiplies them by the length, up to this one, at which the
         algorithm's ``slope`` says that the loss is least
     merit : where answers of a round have one, only that of the greatest is kept (the first of equals)
+    perfect : the tree makes no error, as after ``stop``, and if the user wants one that does, it is grown in its place
     """
 
     vectors: Floats
@@ -184,6 +185,7 @@ class Answer(NamedTuple):
     of_label: Floats | None = None
     longest: float = 0.0
     merit: float | None = None
+    perfect: bool = False
 
 
 # the slope and the curvature of the loss at a length along a direction, of each row, (n,), or of rows that are alike together

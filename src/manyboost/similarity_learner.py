@@ -218,7 +218,7 @@ class SimilarityLearner:
         """Where even an isolator is of no use, so is any other draw."""
         return 1
 
-    def grow_again(self, problem: Problem, *of: int) -> Grown:
+    def grow_again(self, problem: Problem, *of: int, fewer: bool = False) -> Grown:
         """A comparison for one problem, by the random numbers of (round, problem, draw)."""
         if not problem.numbers:
             raise ValueError(

@@ -125,18 +125,19 @@ class TreeLearner:
             return 1
         return MAX_DRAWS if found.member.n_leaves > 1 else -(-MAX_DRAWS // self.table.n_features)
 
-    def grow_again(self, problem: Problem, *of: int) -> Grown:
+    def grow_again(self, problem: Problem, *of: int, fewer: bool = False) -> Grown:
         """A tree for one problem, by the random numbers of (round, problem, draw)."""
-        return self._grow(self.alone, problem, self._seed(*of))
+        return self._grow(self.alone, problem, seed_of(self.settings.seed, *of), self.settings.share(fewer))
 
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]:
+        share = self.settings.subsample
         if len(problems) == 1:
-            return [self._grow(self.alone, problems[0], self._seed(round_, 0))]
+            return [self._grow(self.alone, problems[0], self._seed(round_, 0), share)]
 
         def grow(item: tuple[int, Problem]) -> Grown:
             grower = self.growers.get()
             try:
-                return _in_bytes(self._grow(grower, item[1], self._seed(round_, item[0])))
+                return _in_bytes(self._grow(grower, item[1], self._seed(round_, item[0]), share))
             finally:
                 self.growers.put(grower)
 
@@ -145,13 +146,13 @@ class TreeLearner:
         n_left = len(items) % self.threads.n
         n_apart = len(items) - (n_left if 2 * n_left <= self.threads.n and self.alone.has_crew() else 0)
         grown = list(self.threads.map(grow, items[:n_apart]))
-        return grown + [_in_bytes(self._grow(self.alone, problem, self._seed(round_, at))) for at, problem in items[n_apart:]]
+        return grown + [_in_bytes(self._grow(self.alone, problem, self._seed(round_, at), share)) for at, problem in items[n_apart:]]
 
-    def _grow(self, grower: Grower, problem: Problem, seed: int) -> Grown:
+    def _grow(self, grower: Grower, problem: Problem, seed: int, share: float) -> Grown:
         posed, settings = problem.made(), self.settings
         statistics, rows = posed, None
-        if settings.subsample < 1.0 and settings.sampling == "uniform":
-            rows = draw_uniformly(self.keys, settings.subsample, seed)
+        if share < 1.0 and settings.sampling == "uniform":
+            rows = draw_uniformly(self.keys, share, seed)
         elif settings.sampling == "weight":
             rows = draw_by_weight(statistics, self.n_drawn, seed)
             statistics = statistics.per_unit_weight()

@@ -22,6 +22,7 @@ from manyboost.trees.statistics import Statistics
 
 MAX_DRAWS = 10  # of a learner's chance, and of that in what it is asked
 MAX_COPIES = 10  # of a row, on average
+SHARE_OF_REGROWN = 0.7  # of the rows, where all of them gave a member without error
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,15 @@ class Settings:
     limits: GrowthLimits
     subsample: float
     sampling: Any  # a name, or a sampler with fit_resample
+    regrows: bool  # is another member made in the place of one that makes no error?
     prune: str | None
     seed: int
     n_iter_no_change: int
     tol: float
+
+    def share(self, fewer: bool) -> float:
+        """Of the rows that a member is made by; ``fewer`` where one by so many was perfect."""
+        return SHARE_OF_REGROWN if fewer and self.subsample == 1.0 and self.sampling == "uniform" else self.subsample
 
 
 class Ensemble(Protocol):
@@ -68,11 +74,14 @@ class Grown(NamedTuple):
 
 
 class Learner(Protocol):
-    """Makes members for problems; ``n_draws(found)`` is how often one is made, by chances of its own, if all are of no use as this is."""
+    """Makes members for problems; ``n_draws(found)`` is how often one is made, by chances of its own, if all are of no use as this is.
+
+    One that is made again may be so by ``fewer`` rows, because one by all of them made no error.
+    """
 
     def n_draws(self, found: Grown) -> int: ...
     def grow_all(self, problems: Sequence[Problem], round_: int) -> list[Grown]: ...
-    def grow_again(self, problem: Problem, *of: int) -> Grown: ...
+    def grow_again(self, problem: Problem, *of: int, fewer: bool = False) -> Grown: ...
 
 
 class Rows(Protocol):

@@ -11,7 +11,8 @@
 The paper's learners are stumps and localized similarities. A tree here has leaves that all say +1 or -1 and share one a; it is grown by
 the loss itself, the leaf that is split giving its children the signs that lower the loss most. Then f is set for a and a for f in turn,
 while the loss falls.
-With ``leaves="vector"`` each leaf has its own a: confidence-rated AdaBoost.MH, whose loss is 2/K of this one.
+With ``leaves="vector"`` each leaf has its own a: confidence-rated AdaBoost.MH, whose loss is 2/K of this one. After a tree without error
+the weights would ask for the same again, so that another is grown in its place.
 
 With ``costs="train"`` the weights start at half of c*, the costs of the row's class with their largest at the class itself: the loss then
 bounds the mean cost (Appel, Burgos-Artizzu and Perona, 2016, as reconstructed).
@@ -128,7 +129,8 @@ class RebelClassifier(BoostingClassifier):
         if size < NO_EDGE:
             return Refusal("no split lowers the loss")
         capped = float(half_log_odds(np.array(1 - KAPPA), np.array(KAPPA)))
-        return Answer(vectors, size, clipped=size >= capped * (1 - 1e-9))
+        perfect = self.leaves == "vector" and not np.minimum(plus, minus).any()  # the same tree would be grown for ever
+        return Answer(vectors, size, clipped=size >= capped * (1 - 1e-9), perfect=perfect)
 
     def _step_of_numbers(self, task: Task, W: Floats, f: Floats, near: Floats | None) -> Answer | Refusal:
         """For a learner that answers with f in [-1, 1] the loss separates over the classes, each of which has its own least value."""

@@ -10,9 +10,9 @@
                                               makes the total the loss (2d)
     C(x)  = argmax_k sum_m alpha [T(x) = k]   the largest of the K scores      (3)
 
-The population minimiser makes ``softmax`` of the votes the probabilities. A perfect tree has no finite alpha and ends the fit, because no
-weight would change. It is kept, with the alpha of an error of 1e-6, only if it is the first, as in Weka's AdaBoost: it would drown the
-others.
+The population minimiser makes ``softmax`` of the votes the probabilities. A perfect tree has no finite alpha, and no weight would change
+after it. Another is grown in its place; if there is none, it ends the fit with the alpha of an error of 1e-6. With ``on_perfect="stop"`` it
+does so at once, and is kept only if it is the first, as in Weka's AdaBoost: it would drown the others.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SAMMEClassifier(BoostingClassifier):
         if err >= 1 - 1 / K - NO_EDGE:
             return Refusal(f"the weighted error {err:.4f} of the tree is not below 1 - 1/K = {1 - 1 / K:.4f}")
         err, perfect = clipped_error(err)
-        if perfect and not problem.tag:
+        if perfect and self.on_perfect == "stop" and not problem.tag:
             return Refusal("a tree made no error")
         alpha = math.log((1 - err) / err) + math.log(K - 1)
         return Answer(alpha * said, alpha, clipped=perfect, stop="a tree made no error" if perfect else None)

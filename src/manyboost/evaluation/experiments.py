@@ -57,8 +57,9 @@ class Experiment:
 
 
 Maker = Callable[[str], Make]
-# what papers do without: shrinkage, a temperature, and an error where a fold has a category of its own
-PLAIN: dict[str, Any] = {"learning_rate": 1.0, "calibrate": False, "handle_unknown": "missing"}
+# what papers do without: shrinkage, a temperature, other trees in the place of perfect ones, and an error where a fold has a category of
+# its own
+PLAIN: dict[str, Any] = {"learning_rate": 1.0, "calibrate": False, "on_perfect": "stop", "handle_unknown": "missing"}
 STUMPS: dict[str, Any] = {"max_depth": 1, "max_leaf_nodes": None, "splitter": "best"}
 
 
@@ -165,7 +166,7 @@ def _networks(kind: type, *, on_large: Mapping[str, Any] = {}, **settings: Any) 
 
     def maker(set_name: str) -> Make:
         chosen = {**settings, **(on_large if set_name in HM_LARGE else {})}
-        plain = {"n_estimators": MEMBERS, "learning_rate": 1.0, "calibrate": False}
+        plain = {"n_estimators": MEMBERS, "learning_rate": 1.0, "calibrate": False, "on_perfect": "stop"}
         return lambda data, seed: _on_numbers(kind(estimator=_network(set_name, seed), random_state=seed, **plain, **chosen))
 
     return maker
@@ -269,7 +270,7 @@ REBEL_SETS = {
     "USPS": "usps", "Isolet": "isolet", "MNIST": "mnist",
 }  # fmt: skip
 ROUNDS_OF_REBEL = 200
-OF_REBEL: dict[str, Any] = {"n_estimators": ROUNDS_OF_REBEL, "calibrate": False}
+OF_REBEL: dict[str, Any] = {"n_estimators": ROUNDS_OF_REBEL, "calibrate": False, "on_perfect": "stop"}
 ONE_STUMP: dict[str, Any] = {**OF_REBEL, **STUMPS, "learning_rate": 1.0}
 
 REBEL = Experiment(
