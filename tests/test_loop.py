@@ -166,6 +166,14 @@ def test_in_the_place_of_a_tree_without_error_another_is_grown(algorithm):
     assert digest(longer) == digest(model)
 
 
+def test_in_the_place_of_a_classifier_without_error_another_is_fitted():
+    X_, y_ = load_wine(return_X_y=True)
+    for algorithm in ("adaboost_m1", "samme"):
+        model = ALGORITHMS[algorithm](DecisionTreeClassifier(), n_estimators=20, random_state=0, calibrate=False).fit(X_[::2], y_[::2])
+        assert model.n_estimators_ == 20
+        assert model.score(X_[1::2], y_[1::2]) > 0.93
+
+
 def test_a_tree_without_error_ends_the_fit_if_no_other_can_be_had():
     X_, y_ = np.repeat([0.0, 1.0], 20)[:, None], np.repeat([0, 1], 20)  # of fewer rows a tree is perfect, too, or has no split
     model = small().fit(X_, y_)

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -260,8 +260,8 @@ def _answers(
 ) -> tuple[list[Solved], int]:
     """For each problem a member and the answer to it, and how many were made.
 
-    One that is refused, has but one leaf or, if the user wants that, makes no error is made again. If no other is of use, either, the first
-    is taken that makes no error, or the last.
+    One that is refused, has but one leaf or, where the user wants that, makes no error is made again. If none is of use, it is the first
+    that makes no error, or else the last.
     """
 
     def ask(problem: Problem, found: Grown) -> Answer | Refusal:
@@ -273,16 +273,17 @@ def _answers(
     solved: list[Solved] = []
     n_made = len(problems)
     for at, (problem, found) in enumerate(zip(problems, learner.grow_all(problems, round_), strict=True)):
-        answer = ask(problem, found)
-        draw, first = 1, (problem, found, answer)
-        fewer = regrows and _makes_no_error(answer)
-        while (fewer and draw < MAX_DRAWS) or (_of_no_use(found, answer) and draw < learner.n_draws(found)):
-            found = learner.grow_again(problem, round_, at, draw, fewer=fewer)
+        perfect: Solved | None = None
+        for draw in count(1):
             answer = ask(problem, found)
-            draw += 1
-            fewer = fewer and (_makes_no_error(answer) or _of_no_use(found, answer))
-        n_made += draw - 1
-        solved.append(first if fewer else (problem, found, answer))
+            of_no_use = _of_no_use(found, answer)
+            if regrows and _makes_no_error(answer):
+                perfect, of_no_use = perfect or (problem, found, answer), True
+            if not of_no_use or draw >= (MAX_DRAWS if perfect else learner.n_draws(found)):
+                break
+            found = learner.grow_again(problem, round_, at, draw, fewer=perfect is not None)
+            n_made += 1
+        solved.append(perfect if perfect and of_no_use else (problem, found, answer))
     return solved, n_made
 
 
