@@ -13,9 +13,10 @@ from tree_cases import CRITERIA, FIELDS, Case, assert_same_tree, make, sparse_co
 
 from manyboost.threads import Threads
 from manyboost.trees import crew, growing, reference
-from manyboost.trees.binning import apply_bins, find_cuts, take_rows
+from manyboost.trees.binning import SPARSE, apply_bins, find_cuts, take_rows
 from manyboost.trees.criteria import GINI_CRITERION, least_squares, newton
 from manyboost.trees.growing import COARSE_TIE, FINE_TIE, Grower, GrowthLimits
+from manyboost.trees.routing import MOST_LEVELS, ROWS_OF_NODE
 from manyboost.trees.sampling import draw_by_weight
 from manyboost.trees.statistics import Statistics
 
@@ -39,6 +40,22 @@ def labelled(X, label, weight=None, n_categories=None, **limits):
 
 
 # ---- the same tree however it is made ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_many_rows_find_the_leaves_that_few_find(splitter):
+    """Of many rows it is told first which way each code goes, and not asked for each."""
+    n_quick = 0
+    for seed in range(40):
+        case = make(seed, CRITERIA[seed % len(CRITERIA)], splitter)
+        if seed % 3 == 0:
+            case = case.with_exclusive_columns()
+        tree, leaf = case.grown()
+        copies = -(-ROWS_OF_NODE * len(tree.nodes) // case.table.n_rows)
+        many = take_rows(case.table, np.tile(np.arange(case.table.n_rows), copies))
+        np.testing.assert_array_equal(tree.leaves_of(many), np.tile(leaf, copies))
+        n_quick += case.table.layout != SPARSE and 2 < len(tree.nodes) and tree.nodes["depth"].max() <= MOST_LEVELS
+    assert n_quick > 15
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
