@@ -103,8 +103,8 @@ n_features_in_, feature_names_in_ : width of X, and names of its columns if it h
 n_estimators_ : int
     Rounds made and kept; 0 when no tree was of use.
 history_ : dict of arrays
-    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, n_made (all trees, those that were refused, replaced or lost
-    against others among them), unsolved (1 where a solver fell short, of which there is a warning), seconds.
+    For each round: loss, training_error, validation_error, step, n_trees, n_clipped, n_made (all trees, those that were refused, replaced
+    or lost against others among them), unsolved (1 where a solver fell short, of which there is a warning), seconds.
     ``pandas.DataFrame(model.history_)`` is a table. With early stopping it goes on behind the last round that was kept.
 stop_reason_ : str
     Why the fit ended.

@@ -181,9 +181,11 @@ def _find_leaves_by_codes(table, nodes, depth, number, leaf):
 @compiled
 def find_leaves(table, nodes, number, leaf):
     """The number of the leaf each row of the table falls into."""
-    depth = 0
+    depths = np.zeros(number.size, np.int64)  # children come after their parents; a tree of a forest has no depths of its own
     for n in range(number.size):
-        depth = max(depth, nodes[n].depth + (nodes[n].feature >= 0))
+        if nodes[n].feature >= 0:
+            depths[nodes[n].left] = depths[nodes[n].right] = depths[n] + 1
+    depth = depths.max()
     if table.layout != SPARSE and depth <= MOST_LEVELS and number.size * ROWS_OF_NODE <= table.n_rows:
         _find_leaves_by_codes(table, nodes, depth, number, leaf)
         return
