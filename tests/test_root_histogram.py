@@ -18,6 +18,11 @@ from manyboost.trees.root_histogram import GRID_STEP, KeptWeights
 from manyboost.trees.statistics import ROWS_OF_BLOCK, Lasting, Statistics
 
 
+@pytest.fixture(autouse=True)
+def kept_of_small_tables_too(monkeypatch):
+    monkeypatch.setattr(growing, "WORTH_KEEPING", 0)
+
+
 def changed(rng, weight):
     """Weights after a round: of some rows, of most, of none or of all, by a factor of any size; sometimes all are rescaled."""
     share = rng.choice([0.0, 0.01, 0.3, 0.49, 0.51, 1.0])
@@ -118,11 +123,15 @@ def test_trees_are_those_of_a_new_grower(K, in_order, n_threads, rows_of_bin, mo
 
 
 @pytest.mark.parametrize("model", [SAMMEClassifier(max_depth=2, max_leaf_nodes=None), AdaBoostM1Classifier(max_depth=6)])
-def test_a_fit_that_is_taken_up_has_nothing_kept_and_makes_the_same_trees(model):
+def test_a_fit_that_is_taken_up_has_nothing_kept_and_makes_the_same_trees(model, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.random((3000, 6))
     y = (3 * X[:, 0] + X[:, 1] + 0.3 * rng.random(3000)).astype(int)
     model.set_params(calibrate=False, random_state=0)
     once = fingerprint(clone(model).set_params(n_estimators=30).fit(X, y))
+    with monkeypatch.context() as patched:
+        patched.setattr(growing, "WORTH_KEEPING", 1 << 30)
+        for n_jobs in (1, 2):
+            assert fingerprint(clone(model).set_params(n_estimators=30, n_jobs=n_jobs).fit(X, y)) == once
     model.set_params(warm_start=True, n_estimators=11).fit(X, y)
     assert fingerprint(model.set_params(n_estimators=30).fit(X, y)) == once

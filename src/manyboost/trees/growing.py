@@ -30,6 +30,7 @@ from manyboost.trees.root_histogram import Changes, KeptWeights
 from manyboost.trees.routing import find_leaves
 from manyboost.trees.statistics import ROWS_OF_BLOCK, Statistics
 
+WORTH_KEEPING = 1 << 16  # rows times columns of a root
 HISTOGRAM_BUDGET = 64 << 20  # bytes kept for histograms of nodes that may be split later
 ROWS_OF_BIN = 2  # and statistic, in a node from which on threads count their own rows
 NEVER = 1 << 62
@@ -195,8 +196,18 @@ class Grower:
         return held[:size].reshape(shape)
 
     def _counts_root(self, statistics: Statistics) -> bool:
-        """Is the histogram of all rows kept from tree to tree, where labels and most weights are?"""
-        return self.table.layout == FEATURE_MAJOR and not self._counts_rows and 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
+        """Is the histogram of all rows kept from tree to tree, where labels and most weights are?
+
+        Of a small table it hardly saves time, and there the kernel that keeps none may be needed anyway: in the place of trees without
+        error others are grown on some of the rows.
+        """
+        table = self.table
+        return (
+            table.layout == FEATURE_MAJOR
+            and table.n_rows * (len(table.columns) - 1) >= WORTH_KEEPING
+            and not self._counts_rows
+            and 8 * self._n_bins * statistics.size <= HISTOGRAM_BUDGET
+        )
 
     def _room(
         self, grid: Grid, n_outputs: int, n_rows: int, total_weight: float, whole: bool, plain: bool, keep: bool, root: bool, team: Threads
