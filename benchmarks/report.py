@@ -34,8 +34,8 @@ TITLES = {
         "A round of every algorithm against one of LightGBM",
         "CPU of a round (the median of a fit), depth 4, one thread, both in turns; LightGBM grows K trees. Nothing where one ends in its "
         "first rounds: trees of depth 4 err on most of letter, which AdaBoost.M1 does not allow. "
-        "SMOTEBoost and StructBoost: one fit of three rounds. The same code comes out a tenth above or below, StructBoost's at two or three "
-        "times as much now and then.",
+        "SMOTEBoost and StructBoost: one fit of three rounds. The same code comes out a tenth above or below, and "
+        "StructBoost's at two or three times as much now and then.",
     ),
     "c45": ("C45Tree against scikit-learn's DecisionTreeClassifier", "CPU seconds of a fit, pruning included. Asked: at most 3."),
     "histogram": ("The histogram kernel against a bare loop", "500,000 x 54, ns per row and feature. Asked: at most 1.3."),
