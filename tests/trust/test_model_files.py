@@ -155,6 +155,7 @@ def main(folder: Path) -> None:
     rows_of = {name: some_rows(KINDS[name][1])[0][:12] for name in others}
     for name, data in others.items():
         loader.load(data, name).predict_proba(rows_of[name])
+    loader.events.clear()  # those of late imports, of which the first writes bytecode
     loader.watching = True
     with open(os.devnull):
         pickle.loads(pickle.dumps(Path))
