@@ -43,8 +43,8 @@ TITLES = {
         "Two threads against one",
         "Wall time of a round. Asked: 1.6 times. The first two lines are what the machine gives: sorting, which works in the cache of a "
         "core, and bare loops that count rows in histograms of their own, without ever waiting for each other. "
-        "In other runs here: 1.64, 1.63, 1.68, 1.61 (SAMME), 1.70, 1.72, 1.70, 1.73 (PIBoost), 1.78, 1.93, 1.76, 1.80 (AdaBoost.MH). On the slower "
-        "machine, with older code, in two runs: 1.62 and 1.53, 1.83 and 1.78, 1.92 and 1.84.",
+        "In other runs here: 1.64, 1.63, 1.68, 1.61 (SAMME), 1.70, 1.72, 1.70, 1.73 (PIBoost), 1.78, 1.93, 1.76, 1.80 (AdaBoost.MH). "
+        "On the slower machine, with older code, in two runs: 1.62 and 1.53, 1.83 and 1.78, 1.92 and 1.84.",
     ),
     "predict": ("Prediction against LightGBM", "As many trees of the same depth, one thread. Asked: at most 1."),
     "growth": ("Growth of the time of a fit", "Asked to be at most 2.1."),
