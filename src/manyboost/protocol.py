@@ -169,13 +169,14 @@ class Answer(NamedTuple):
     vectors : (L, width) what each leaf adds to the columns
     size : the step, for the history
     clipped : a step without a finite optimum was cut off
-    stop : a reason to stop after this round, or None
+    stop : where the tree makes no error, so that no weight would change: why the fit ends after this round, unless the user wants another
+        tree in its place and one can be had. None otherwise; other reasons to end a fit are answers to ``enough``
     of_label : (K, width) where the learner says shares of the labels: what one that is sure of a label adds, so that the vectors are
         ``shares @ of_label``. None is ``size`` times the label's own column.
     longest : where positive, the vectors are only a direction: the loop multiplies them by the length, up to this one, at which the
         algorithm's ``slope`` says that the loss is least
     merit : where answers of a round have one, only that of the greatest is kept (the first of equals)
-    perfect : the tree makes no error, as after ``stop``, and if the user wants one that does, it is grown in its place
+    perfect : the tree makes no error, though the fit could go on: if the user wants that, another is grown in its place, as with ``stop``
     """
 
     vectors: Floats

@@ -41,9 +41,8 @@ def draw_by_weight(statistics: Statistics, n_drawn: int, seed: int) -> NDArray[n
     present = np.bincount(statistics.label[weight > 0], minlength=statistics.n_labels) > 0 if statistics.n_labels else np.empty(0, bool)
     rows = np.empty(0, np.int32)
     for draw in range(MAX_DRAWS):
-        numbers = np.sort(
-            uniform_of_keys(seed_of(seed, draw), np.arange(n_drawn, dtype=np.uint64))
-        )  # in order they are found near each other
+        numbers = uniform_of_keys(seed_of(seed, draw), np.arange(n_drawn, dtype=np.uint64))
+        numbers.sort()  # those that are looked up in turn are then near each other
         rows = np.searchsorted(cumulative, (numbers * cumulative[-1]).astype(np.int64), side="right").astype(np.int32)
         rows = np.minimum(rows, len(weight) - 1)
         if not statistics.n_labels or (np.bincount(statistics.label[rows], minlength=len(present))[present] > 0).all():
